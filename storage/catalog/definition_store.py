@@ -21,7 +21,7 @@ from storage.domain.definitions import (
     page_limit,
     with_changes,
 )
-from storage.domain.errors import AlreadyExists, InvalidCursor, MillstreamError
+from storage.domain.errors import AlreadyExists, InvalidCursor, MillstreamError, ValidationFailed
 from storage.postgres.definition_table import DefinitionTable, LockedDefinition
 
 N = TypeVar("N")
@@ -75,8 +75,8 @@ class DefinitionRules(NamedTuple, Generic[N, S, D]):
 class DefinitionStore(Generic[N, S, D, L]):
     """The definitions of one noun, and the one place that changes them.
 
-    `check` raises for a specification that other objects do not allow; it runs before the lock on the name, for a change only with
-    `checks_changes`. `on_change` is called
+    `check` raises ValidationFailed for a specification that other objects do not allow, such as one that names a deleted object. It
+    runs before the lock on the name, for a change only with `checks_changes`. `on_change` is called
     with the name when a change has ended, also if it failed. Each change is one transaction, and
     raises OutcomeUnknown when it may have happened. `if_match` is the version that the caller has seen: PreconditionFailed is
     raised when another one is current, or none exists.
@@ -105,13 +105,30 @@ class DefinitionStore(Generic[N, S, D, L]):
         """
         self._rules.check_name(name)
         spec.check()
-        if self._check is not None:
-            await self._check(name, spec)
+        await self._check_put(name, spec, options.get("replace_pause", False))
         with finally_call(self._on_change, name):
             async with self._table.lock(name, dry_run=options.get("dry_run", False)) as locked:
                 return await self.put_locked(
                     locked, name, spec, create=create, insert=insert, **options
                 )
+
+    async def _check_put(self, name: N, spec: S, replace_pause: bool) -> None:
+        """Raise ValidationFailed for what other objects do not allow.
+
+        A specification that names a deleted object, and is equal to the current one, is allowed.
+        """
+        if self._check is None:
+            return
+        try:
+            await self._check(name, spec)
+        except ValidationFailed as error:
+            if any(fault.code != "not_found" for fault in error.faults):
+                raise
+            current: D | None = await self._table.find(name)
+            if current is None or current.spec != self._merged(
+                current, spec, replace_pause=replace_pause
+            ):
+                raise
 
     async def put_locked(
         self,
