@@ -19,6 +19,7 @@ from spark_worker.sql.cost import (
 )
 from spark_worker.sql.literals import check_literal
 from spark_worker.sql.refusal import NodeRefused
+from spark_worker.sql.sizes import WindowCall, window_call
 from spark_worker.sql.tree import Node
 
 RELATION_NAME = re.compile(r"[a-z_][a-z0-9_]{0,63}", re.ASCII)
@@ -33,17 +34,24 @@ class Checker:
     `has_options` and `text_of` return what Spark's JSON leaves out: whether a relation has options, and the text of a node.
     """
 
-    def __init__(self, has_options: Callable[[Node], bool], text_of: Callable[[Node], str]) -> None:
+    def __init__(
+        self,
+        grammar: nodes.Grammar,
+        has_options: Callable[[Node], bool],
+        text_of: Callable[[Node], str],
+    ) -> None:
+        self._grammar = grammar
         self._has_options = has_options
         self._text_of = text_of
         self.relations: set[str] = set()
         self.functions: set[str] = set()
+        self.windows: set[WindowCall] = set()
         self.refused_at: Node | None = None
 
     def check(self, node: Node, scope: Scope) -> Cost:
         """Check a node and those below it; return what they cost."""
         try:
-            _check_kind(node)
+            self._check_kind(node)
             cost = self._check_own(node, scope)
             check_cost(cost)
             return cost
@@ -51,14 +59,27 @@ class Checker:
             self.refused_at = self.refused_at or node
             raise
 
+    def _check_kind(self, node: Node) -> None:
+        """Refuse a class that is not listed, and a field whose value Spark left out of the JSON."""
+        unencoded = self._grammar.unencoded(node.kind)
+        if unencoded is None:
+            raise NodeRefused(*nodes.describe(node.kind))
+        for name, value in node.fields.items():
+            if name not in unencoded and _has_null(value):
+                noun, instead = nodes.describe(node.kind)
+                raise NodeRefused(f"this form of {noun}", instead)
+
     def _check_own(self, node: Node, scope: Scope) -> Cost:
-        default = Checker._check_plan if node.kind in nodes.PLANS else Checker._check_expression
+        is_plan = node.kind in self._grammar.plans
+        default = Checker._check_plan if is_plan else Checker._check_expression
         return self._CHECKS.get(node.kind, default)(self, node, scope)
 
     def _check_plan(self, node: Node, scope: Scope) -> Cost:
         """Check a plan node: its expressions enlarge and multiply what its children return."""
-        children = [self.check(part, scope) for part in node.parts if part.kind in nodes.PLANS]
-        own = [part for part in node.parts if part.kind not in nodes.PLANS]
+        children = [
+            self.check(part, scope) for part in node.parts if part.kind in self._grammar.plans
+        ]
+        own = [part for part in node.parts if part.kind not in self._grammar.plans]
         select = Select(beside(children, is_join=node.kind == _JOIN))
         for part in sorted(own, key=_is_grouping):
             select.add(part, self.check(part, select.scope(scope)))
@@ -100,12 +121,14 @@ class Checker:
 
     def _check_function(self, node: Node, scope: Scope) -> Cost:
         name = _lower(node.name())
-        _check_callable(name, functions.ALLOWED)
+        _check_callable(name, self._grammar.functions)
         if node.fields["isInternal"] is not False:
             raise NodeRefused(f"the internal function {name}", "Use a built-in function.")
         self.functions.add(name)
         size = size_of_call(node, name, [self.check(part, scope).size for part in node.parts])
         check_cost(Cost(size=size))
+        if name == "window":
+            self.windows.add(window_call(node))
         return Cost(size=1 if name in functions.SCALAR else size)
 
     def _check_generator(self, node: Node, scope: Scope) -> Cost:
@@ -147,17 +170,6 @@ def _is_grouping(part: Node) -> bool:
     return "groupingExpressions" in part.path[-2:]
 
 
-def _check_kind(node: Node) -> None:
-    """Refuse a class that is not listed, and a field whose value Spark left out of the JSON."""
-    unencoded = nodes.ALLOWED.get(node.kind)
-    if unencoded is None:
-        raise NodeRefused(*nodes.describe(node.kind))
-    for name, value in node.fields.items():
-        if name not in unencoded and _has_null(value):
-            noun, instead = nodes.describe(node.kind)
-            raise NodeRefused(f"this form of {noun}", instead)
-
-
 def _has_null(value: Any) -> bool:
     """Return whether a value that is not a tree is null, or a sequence or product has one."""
     if isinstance(value, dict):
@@ -167,7 +179,8 @@ def _has_null(value: Any) -> bool:
 
 def _check_callable(name: str, allowed: frozenset[str]) -> None:
     if name not in allowed:
-        instead = functions.REFUSED.get(name, "Use one of the allowed functions.")
+        refused = functions.BUFFERED | functions.REFUSED
+        instead = refused.get(name, "Use one of the allowed functions.")
         raise NodeRefused(f"the function {name}", instead)
 
 

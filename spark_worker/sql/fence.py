@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from spark_worker.sql.checker import RELATION_NAME, Checker
 from spark_worker.sql.cost import Cost, Scope
-from spark_worker.sql.refusal import START, NodeRefused, Position, SqlRefused
+from spark_worker.sql.nodes import VIEWS, Grammar
+from spark_worker.sql.refusal import START, NodeRefused, Position, SqlRefused, first_line
+from spark_worker.sql.sizes import WindowCall
 from spark_worker.sql.tree import Decoder, Node, Step
 from storage.domain.limits import SQL_CHARACTERS_MAX
 
@@ -36,14 +38,16 @@ class AcceptedQuery:
     text: str
     relations: frozenset[str]
     functions: frozenset[str]
+    windows: frozenset[WindowCall]
     scans: int
 
 
 class SqlFence:
-    """Checker of texts in the language of a Spark session's parser."""
+    """Checker of texts in the language of a Spark session's parser, by a grammar."""
 
-    def __init__(self, spark: "SparkSession") -> None:
+    def __init__(self, spark: "SparkSession", grammar: Grammar = VIEWS) -> None:
         self._spark = spark
+        self._grammar = grammar
 
     def check(self, text: str, relations: Collection[str]) -> AcceptedQuery:
         """Check a query over relations, which are declared under names of one part.
@@ -53,7 +57,7 @@ class SqlFence:
         assert all(RELATION_NAME.fullmatch(name) for name in relations)
         _check_text(text)
         plan = self._parse(text)
-        checker = Checker(partial(_has_options, plan), partial(_text_of, plan, text))
+        checker = Checker(self._grammar, partial(_has_options, plan), partial(_text_of, plan, text))
         try:
             root = Decoder().decode(_json(plan))
             cost = checker.check(root, Scope(dict.fromkeys(relations, Cost(scans=1))))
@@ -62,7 +66,8 @@ class SqlFence:
             problem = f"{error.refused} is not allowed"
             raise SqlRefused(problem, error.instead, _position(plan, path)) from None
         used = frozenset(checker.relations & set(relations))
-        return AcceptedQuery(text, used, frozenset(checker.functions), cost.scans)
+        functions, windows = frozenset(checker.functions), frozenset(checker.windows)
+        return AcceptedQuery(text, used, functions, windows, cost.scans)
 
     def _parse(self, text: str) -> Any:
         from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -74,7 +79,7 @@ class SqlFence:
             message = str(error)
             match = _POSITION.search(message)
             position = Position(int(match[1]), int(match[2]) + 1) if match else START
-            raise SqlRefused(_first_line(message), _SELECT, position) from None
+            raise SqlRefused(first_line(message), _SELECT, position) from None
         except Py4JJavaError:  # the stack of the parser ended
             raise SqlRefused("the query is nested too deeply", _SELECT) from None
 
@@ -159,10 +164,3 @@ def _origin(value: Any) -> Position | None:
 def _is_node(value: Any) -> bool:
     name = str(value.getClass().getName())
     return name.startswith("org.apache.spark.sql.") and hasattr(value, "origin")
-
-
-def _first_line(message: str) -> str:
-    """Return the first line of Spark's message, without its class, state and place."""
-    line = message.strip().partition("\n")[0]
-    line = re.sub(r"^\[[A-Z_.0-9]+\] ", "", line)
-    return re.sub(r" SQLSTATE: \w+.*$", "", line).rstrip(".")

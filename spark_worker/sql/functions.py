@@ -142,6 +142,30 @@ _REFUSED = {
 }
 REFUSED = {name: instead for instead, names in _REFUSED.items() for name in names.split()}
 
+_BUFFERED = """
+array_agg collect_list collect_set collect_union listagg median mode percentile percentile_cont percentile_disc string_agg
+"""
+BUFFERED = dict.fromkeys(
+    _BUFFERED.split(),
+    "It has the values of a group in memory: return the rows, or use approx_percentile or max_by.",
+)
+"""Aggregates of ALLOWED whose state grows with the data, which Spark cannot write to disk; with what to use instead."""
+
+RANKS = frozenset(
+    [
+        "cume_dist",
+        "dense_rank",
+        "lag",
+        "lead",
+        "nth_value",
+        "ntile",
+        "percent_rank",
+        "rank",
+        "row_number",
+    ]
+)
+"""Functions of REFUSED that only window functions call."""
+
 AMBIENT_COLUMNS = frozenset(
     {
         "current_date",

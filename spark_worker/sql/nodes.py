@@ -4,6 +4,11 @@ What is not listed is refused, so a new class of a later Spark is too. The value
 Spark's JSON has `null`, because it cannot encode them, and which contain no expression or are checked elsewhere.
 """
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from spark_worker.sql import functions
+
 _PLANS = "catalyst.plans.logical."
 _ANALYSIS = "catalyst.analysis."
 _EXPRESSIONS = "catalyst.expressions."
@@ -33,15 +38,51 @@ LessThanOrEqual Multiply NamePlaceholder$ Not Or Overlay Remainder ShiftLeft Shi
 StringLocate StringTrim StringTrimLeft StringTrimRight Substring Subtract TimestampAdd TimestampDiff UnaryMinus
 UnaryPositive UnresolvedNamedLambdaVariable
 """
+_AGGREGATES = "AggregateExpression AnyValue First Last"  # which the parser builds itself
 _LIKE = "ILike Like LikeAll LikeAny NotLikeAll NotLikeAny"
 EXPRESSIONS: dict[str, frozenset[str]] = {
     **{_ANALYSIS + name: frozenset() for name in _UNRESOLVED.split()},
     **{_EXPRESSIONS + name: frozenset({"evalContext"}) for name in _PLAIN.split()},
+    **{f"{_EXPRESSIONS}aggregate.{name}": frozenset() for name in _AGGREGATES.split()},
     **{_EXPRESSIONS + name: frozenset({"escapeChar", "patterns"}) for name in _LIKE.split()},
     f"{_EXPRESSIONS}Cast": frozenset({"evalMode", "evalContext"}),
     f"{_EXPRESSIONS}Literal": frozenset({"value"}),
 }
-ALLOWED = PLANS | EXPRESSIONS
+_ORDERED = {
+    f"{_PLANS}Sort": frozenset({"hint"}),
+    f"{_PLANS}GlobalLimit": frozenset[str](),
+    f"{_PLANS}LocalLimit": frozenset[str](),
+    f"{_PLANS}Offset": frozenset[str](),
+    f"{_PLANS}Intersect": frozenset[str](),
+    f"{_PLANS}Except": frozenset[str](),
+}
+_WINDOWS = """
+WindowExpression WindowSpecDefinition SpecifiedWindowFrame UnspecifiedFrame$ CurrentRow$ UnboundedPreceding$
+UnboundedFollowing$
+"""
+
+
+class Grammar(NamedTuple):
+    """Classes and functions that a kind of queries may contain."""
+
+    plans: Mapping[str, frozenset[str]]
+    expressions: Mapping[str, frozenset[str]]
+    functions: frozenset[str]
+
+    def unencoded(self, kind: str) -> frozenset[str] | None:
+        """Return the fields of a class that may be null in Spark's JSON; None if it is refused."""
+        return self.plans.get(kind, self.expressions.get(kind))
+
+
+VIEWS = Grammar(PLANS, EXPRESSIONS, functions.ALLOWED)
+"""Queries of views, whose rows are kept up to date."""
+
+QUERIES = Grammar(
+    PLANS | _ORDERED,
+    EXPRESSIONS | {_EXPRESSIONS + name: frozenset() for name in _WINDOWS.split()},
+    (functions.ALLOWED - functions.BUFFERED.keys()) | functions.RANKS,
+)
+"""Queries that run once, over all data: order, limits, set operations and window functions too."""
 
 _SELECT = "Write one select statement over the declared relations."
 _ORDER = "A view is a set of rows: order and limit them where they are read."

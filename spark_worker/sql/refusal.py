@@ -1,5 +1,6 @@
 """Refusal of a query, with the place in its text and the alternative."""
 
+import re
 from dataclasses import dataclass
 
 
@@ -31,3 +32,10 @@ class NodeRefused(Exception):
         super().__init__(refused)
         self.refused = refused
         self.instead = instead
+
+
+def first_line(message: str) -> str:
+    """Return the first line of Spark's message, without its class, state and place."""
+    line = message.strip().partition("\n")[0]
+    line = re.sub(r"^\[[A-Z_.0-9]+\] ", "", line)
+    return re.sub(r" SQLSTATE: \w+.*$", "", line).rstrip(".")

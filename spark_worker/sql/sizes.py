@@ -1,6 +1,7 @@
 """Bounds of arguments that set the size of a result, whatever the size of the data."""
 
 import re
+from typing import NamedTuple
 
 from spark_worker.sql.refusal import NodeRefused
 from spark_worker.sql.tree import Node
@@ -38,6 +39,28 @@ _MICROS = {
 }
 
 
+class WindowCall(NamedTuple):
+    """Call of `window`: its time column and its times.
+
+    `time_column` is empty for another expression. `slide_us` is the duration in a tumbling window.
+    """
+
+    time_column: str
+    duration_us: int
+    slide_us: int
+    start_us: int
+
+
+def window_call(function: Node) -> WindowCall:
+    """Return the arguments of a call of `window`. Raises NodeRefused."""
+    time, *times = function.parts
+    duration, *others = map(_micros, times)
+    slide, start = [*others, *(duration, 0)[len(others) :]]
+    is_column = time.kind == "catalyst.analysis.UnresolvedAttribute"
+    column = time.name().rpartition(", ")[2].lower() if is_column else ""
+    return WindowCall(column, duration, slide, start)
+
+
 def size_of(function: Node, name: str) -> int:
     """Return by how much a call can enlarge what it is given; 1 for most functions.
 
@@ -50,8 +73,8 @@ def size_of(function: Node, name: str) -> int:
         size = _sequence(arguments)
     elif name in SIZE_ARGUMENTS and len(arguments) > SIZE_ARGUMENTS[name]:
         size = abs(_integer(arguments[SIZE_ARGUMENTS[name]], name))
-    elif name == "window" and len(arguments) > 2:
-        size = _windows(arguments)
+    elif name == "window":
+        size = _windows(window_call(function))
     else:
         size = 1
     if size > SQL_SIZE_MAX:
@@ -75,10 +98,9 @@ def _integer(argument: Node, name: str) -> int:
     return int(argument.fields["value"])
 
 
-def _windows(arguments: list[Node]) -> int:
+def _windows(window: WindowCall) -> int:
     """Return the number of hopping windows that a record is in."""
-    duration, slide = map(_micros, arguments[1:3])
-    windows = -(-duration // max(1, slide))
+    windows = -(-window.duration_us // max(1, window.slide_us))
     if windows > SQL_WINDOWS_MAX:
         raise NodeRefused(
             f"a window with {windows} windows for each record",

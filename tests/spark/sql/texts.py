@@ -192,10 +192,6 @@ ATTACKS: list[tuple[str, str]] = [
     ("select c.page from c cross join u", "join without a condition"),
     ("select 1E999999999BD from c", "BigInteger would overflow"),
     # Plans that a view cannot have
-    ("select page from c order by page", "order by is not allowed"),
-    ("select page from c limit 1", "limit is not allowed"),
-    ("select page from c offset 1", "offset is not allowed"),
-    ("select page, row_number() over (order by ms) from c", "over is not allowed"),
     (
         "select page, sum(ms) over w from c window w as (order by ms)",
         "a window clause is not allowed",
@@ -217,7 +213,6 @@ ATTACKS: list[tuple[str, str]] = [
     ),
     ("from c |> where ms > 1 |> select page", "|> is not allowed"),
     ("select page from c group by cube (page)", "cube is not allowed"),
-    ("select page from c intersect select name from u", "Intersect"),
     # Common table expressions
     ("with c as (select page from c) select * from c", "common table expression named 'c'"),
     (
@@ -252,7 +247,65 @@ ATTACKS: list[tuple[str, str]] = [
     ("select " + " + ".join(["ms"] * 90) + ",ms" * 4000 + " from c", "query of this size"),
     ("select " + "x" * 20_000 + " from c", "text has 20014 characters"),
 ]
-"""Texts, each with a part of its refusal."""
+"""Texts, each with a part of its refusal, for views and for queries."""
+
+OF_QUERIES: list[tuple[str, str]] = [
+    ("select page from c order by page", "order by is not allowed"),
+    ("select page from c limit 1", "limit is not allowed"),
+    ("select page from c offset 1", "offset is not allowed"),
+    ("select page, row_number() over (order by ms) from c", "over is not allowed"),
+    ("select page from c intersect select name from u", "Intersect"),
+    ("select page from c except all select name from u", "Except"),
+    (
+        "select page, sum(ms) over (partition by key rows between 2 preceding and current row) from c",
+        "over is not",
+    ),
+    (
+        "select page, lag(ms) ignore nulls over (order by event_time) as before from c",
+        "over is not",
+    ),
+    (
+        "select page from (select page, rank() over (order by ms) as n from c) x where n < 3",
+        "over is not",
+    ),
+]
+"""Texts that pass for queries alone, each with a part of its refusal for views."""
+
+OF_VIEWS: list[tuple[str, str]] = [
+    ("select collect_list(page) from c", "function collect_list"),
+    ("select listagg(page, ',') within group (order by page) from c", "function listagg"),
+    ("select median(ms), mode(page) from c", "function median"),
+]
+"""Texts that need the values of a group in memory, which queries over all data cannot have."""
+
+QUERY_ATTACKS: list[tuple[str, str]] = [
+    ("select page, array_agg(value) over () from c", "function array_agg"),
+    ("select page from c order by reflect('a', 'b')", "function reflect"),
+    ("select page from c limit reflect('a', 'b')", "function reflect"),
+    ("select page from c limit (select max(ms) from c)", "a subquery as a value"),
+    ("select page from c limit 1 offset java_method('a', 'b')", "function java_method"),
+    ("select page from c intersect select * from csv.`/etc/passwd`", "relation 'csv"),
+    ("select page from c except select page from other", "relation 'other'"),
+    ("select sum(ms) over (partition by reflect('a', 'b')) from c", "function reflect"),
+    ("select sum(ms) over (order by rand()) from c", "function rand"),
+    ("select sum(reflect('a', 'b')) over (order by ms) from c", "function reflect"),
+    ("select my_udf(ms) over (order by ms) from c", "function my_udf"),
+    ("select lag(page, 1, uuid()) over (order by ms) from c", "function uuid"),
+    ("select sum(ms) over w from c window w as (order by reflect('a', 'b'))", "window clause"),
+    ("select page from c distribute by page", "RepartitionByExpression"),
+    ("select page from c cluster by page", "RepartitionByExpression"),
+    ("select page from c qualify row_number() over (order by ms) = 1", "UnresolvedQualify"),
+    (
+        "select repeat(p, 1000) from (select lag(repeat(page, 1000)) over (order by ms) as p from c)",
+        "enlarged",
+    ),
+    (
+        "select a.page from c a join c b on a.key = b.key intersect "
+        + " intersect ".join(["select page from c"] * 15),
+        "reads 17 relations",
+    ),
+]
+"""Texts that misuse what only queries may contain."""
 
 CONTEXTS = [
     "select {} from c",
@@ -287,6 +340,22 @@ CONTEXTS = [
     "select -- {}\n{} from c",
 ]
 """Places of an expression in a query."""
+
+QUERY_CONTEXTS = [
+    "select page from c order by {}",
+    "select page from c order by page limit {}",
+    "select page from c order by page limit 1 offset {}",
+    "select page from c where {} = 'a' intersect select name from u",
+    "select name from u except all select {} from c",
+    "select sum(ms) over (partition by {}) from c",
+    "select sum(ms) over (order by {} desc nulls last) from c",
+    "select max({}) over (order by ms) from c",
+    "select lag({}) ignore nulls over (order by ms) from c",
+    "select lag(page, 1, {}) over (order by ms) from c",
+    "select count(*) filter (where {} = 'a') over (order by ms) from c",
+    "select page, max(ms) from c group by page order by max({})",
+]
+"""Places of an expression that only queries have."""
 
 ORDINARY = [
     "select page, count(*) as n from c where ms > 1 group by page",

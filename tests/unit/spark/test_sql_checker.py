@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from spark_worker.sql.checker import Checker
 from spark_worker.sql.cost import Cost, Scope
+from spark_worker.sql.nodes import VIEWS
 from spark_worker.sql.refusal import NodeRefused
 from spark_worker.sql.tree import Decoder
 from storage.domain.limits import SQL_DEPTH_MAX
@@ -28,7 +29,7 @@ def relation(name: str = "[c]", **fields: Any) -> dict[str, Any]:
 
 
 def check(*rows: dict[str, Any]) -> Cost:
-    return Checker(lambda _: False, lambda _: "").check(
+    return Checker(VIEWS, lambda _: False, lambda _: "").check(
         Decoder().decode([*rows]), Scope({"c": Cost(scans=1)})
     )
 
