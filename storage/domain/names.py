@@ -216,6 +216,10 @@ class MirrorName(ScopedName, frozen=True, gc=False):
     """A mirror within its namespace."""
 
 
+class ViewName(ScopedName, frozen=True, gc=False):
+    """A view within its namespace."""
+
+
 def check_fence(token: str, expected: str | None) -> None:
     """Raise ValidationFailed if a fencing token, or the one that is expected, is too long."""
     for pointer, value in (("/token", token), ("/expected", expected or "")):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from api.cli.reference.markdown import code, page, table
 from storage.domain.limits.access import audit, credentials, quotas
 from storage.domain.limits.integrations import mirrors, sources, webhooks
-from storage.domain.limits.jobs import jobs, replays, sql
+from storage.domain.limits.jobs import jobs, queries, replays, sql, views
 from storage.domain.limits.messaging import (
     filters,
     groups,
@@ -52,6 +52,8 @@ MODULES = (  # in the order of the page
     jobs,
     replays,
     sql,
+    views,
+    queries,
     credentials,
     quotas,
     audit,

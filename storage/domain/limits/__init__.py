@@ -13,8 +13,10 @@ from storage.domain.limits.integrations.mirrors import *
 from storage.domain.limits.integrations.sources import *
 from storage.domain.limits.integrations.webhooks import *
 from storage.domain.limits.jobs.jobs import *
+from storage.domain.limits.jobs.queries import *
 from storage.domain.limits.jobs.replays import *
 from storage.domain.limits.jobs.sql import *
+from storage.domain.limits.jobs.views import *
 from storage.domain.limits.messaging.filters import *
 from storage.domain.limits.messaging.groups import *
 from storage.domain.limits.messaging.idempotency import *

@@ -24,3 +24,4 @@ SPARK_WATCH_MS = SECOND_MS  # how often a session on a cluster is looked at
 SPARK_BACKOFF_MS = 2 * SECOND_MS  # pause before a new session on a cluster, doubled each time
 SPARK_BACKOFF_MS_MAX = MINUTE_MS
 JOB_RETENTION_MS = 30 * DAY_MS  # finished jobs can be viewed for this long
+JOB_RESULT_RETENTION_MS = DAY_MS  # ended queries, plans and searches, with their results

@@ -1,0 +1,1 @@
+"""Queries over streams, tables and views: what they read, and their results."""

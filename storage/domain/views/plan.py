@@ -1,0 +1,50 @@
+"""Plan of a view's query: its columns, as Spark's analyzer resolved them."""
+
+import msgspec
+
+
+class ViewColumn(msgspec.Struct, frozen=True):
+    """Column of the output, with its type as Spark DDL, such as `decimal(10,2)`."""
+
+    name: str
+    type: str
+
+
+class KeyColumn(msgspec.Struct, frozen=True):
+    """Part of a row's key: a grouping expression.
+
+    `name`: the output column that shows it, empty if none does. `is_window`: the window, its start or its end.
+    """
+
+    name: str
+    type: str
+    is_window: bool = False
+
+
+class ViewPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of planning.
+
+    `key`: the grouping expressions in the order of the query, the window last. `window_ms`: length and step of the windows in event time, None
+    without windows. `aggregates`: the aggregates as Spark writes them, with the partial aggregates that rows store.
+    """
+
+    columns: tuple[ViewColumn, ...]
+    key: tuple[KeyColumn, ...]
+    window_ms: tuple[int, int] | None = None
+    aggregates: tuple[str, ...] = ()
+
+
+class SqlRefusal(msgspec.Struct, frozen=True):
+    """Reason why a query is not accepted, with its place and what to write instead."""
+
+    problem: str
+    instead: str
+    line: int
+    column: int
+
+
+class PlanResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Plan of a query, or why there is none."""
+
+    plan: ViewPlan | None = None
+    refusal: SqlRefusal | None = None

@@ -1,0 +1,181 @@
+"""Progress of a view's revision, and the batches that advance it."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from storage.domain.views.final_position import FinalPosition
+from storage.domain.views.plan import ViewPlan
+from storage.domain.views.sources import Sources
+from storage.domain.views.view import ViewQuery
+
+Positions = Mapping[int, int]
+"""Next offset to read of each shard, as `storage.domain.streams.lineage` defines it."""
+
+
+class RevisionState(StrEnum):
+    """State of a revision: `building` until it has caught up, then `active`.
+
+    former: replaced, and kept up to date for a while. deleted: replaced, or its view was deleted; its rows are deleted in pieces.
+    """
+
+    BUILDING = "building"
+    ACTIVE = "active"
+    FORMER = "former"
+    DELETED = "deleted"
+
+
+class ViewCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers of records of a batch, or of all batches.
+
+    `late` and `bad` ones are among `records`; `gaps`: those that retention had deleted before they were read.
+    """
+
+    records: int = 0
+    late: int = 0
+    bad: int = 0
+    gaps: int = 0
+
+    def __add__(self, other: "ViewCounts") -> "ViewCounts":
+        return ViewCounts(
+            records=self.records + other.records,
+            late=self.late + other.late,
+            bad=self.bad + other.bad,
+            gaps=self.gaps + other.gaps,
+        )
+
+    def __sub__(self, other: "ViewCounts") -> "ViewCounts":
+        return ViewCounts(
+            records=self.records - other.records,
+            late=self.late - other.late,
+            bad=self.bad - other.bad,
+            gaps=self.gaps - other.gaps,
+        )
+
+
+class ViewProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """Progress of a revision: the records that its rows include.
+
+    `tables`: positions of the tables that the last batch was joined with. `marks`: greatest event time of each shard. `watermark_ms`: None before the first record. `final`: the windows whose rows are final for
+    sinks. `batch` counts batches from 1.
+    """
+
+    positions: dict[int, int] = {}
+    tables: dict[str, dict[int, int]] = {}
+    marks: dict[int, int] = {}
+    watermark_ms: int | None = None
+    final: FinalPosition | None = None
+    batch: int = 0
+    rows: int = 0
+    messages: int = 0
+    counts: ViewCounts = ViewCounts()
+    changed_at_ms: int = 0
+
+
+class RowDifference(msgspec.Struct, frozen=True):
+    """Row of a revision and of the one that it replaces, as JSON; None where there is none."""
+
+    before: str | None
+    after: str | None
+
+
+class RevisionReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Comparison of a revision's rows with those of the one that it replaced.
+
+    `former`: its number. `records` and `former_records`: records that the rows of each include. `added`, `removed` and `changed`: number
+    of rows; `samples`: the first of them. `is_exact`: both had read the same records.
+    """
+
+    former: int
+    is_exact: bool
+    records: int
+    former_records: int
+    added: int = 0
+    removed: int = 0
+    changed: int = 0
+    samples: tuple[RowDifference, ...] = ()
+
+    def with_differences(self, differences: Sequence[RowDifference], most: int) -> "RevisionReport":
+        """Return the report with more differences, and at most `most` samples."""
+        added = sum(one.before is None for one in differences)
+        removed = sum(one.after is None for one in differences)
+        return msgspec.structs.replace(
+            self,
+            added=self.added + added,
+            removed=self.removed + removed,
+            changed=self.changed + len(differences) - added - removed,
+            samples=(*self.samples, *differences)[:most],
+        )
+
+
+class ViewRevision(msgspec.Struct, frozen=True, kw_only=True):
+    """A revision of a view.
+
+    `stream_id`: the stream that the positions belong to. `failures`: failed batches since the last one that succeeded; `failure`: why the
+    last one failed. `is_rebuild`: its query is that of the revision that it replaces, and their rows are compared. `former_until_ms`: when
+    a former revision is deleted.
+    """
+
+    revision_id: str
+    view_id: str
+    number: int
+    query: ViewQuery
+    plan: ViewPlan
+    stream_id: str
+    state: RevisionState
+    progress: ViewProgress = ViewProgress()
+    failure: str = ""
+    failures: int = 0
+    is_stopped: bool = False
+    is_rebuild: bool = False
+    report: RevisionReport | None = None
+    former_until_ms: int | None = None
+    created_at_ms: int = 0
+
+
+class RowChange(msgspec.Struct, frozen=True, kw_only=True):
+    """Row of a key after a batch.
+
+    `row` is JSON, None while `having` excludes it; `state` has the partial aggregates. `window_end_ms`: end of its window. `sources`:
+    None unless the query tracks them.
+    """
+
+    key: bytes
+    row: str | None
+    state: str
+    window_end_ms: int | None = None
+    sources: Sources | None = None
+
+
+class ViewBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch of a revision: the progress before it, the one after it, and the changed rows.
+
+    `after.rows`, `final` and `messages` are ignored: the transaction decides them.
+    """
+
+    before: ViewProgress
+    after: ViewProgress
+    changes: tuple[RowChange, ...] = ()
+    milliseconds: int = 0
+
+    @property
+    def counts(self) -> ViewCounts:
+        """Records that the batch counted."""
+        return self.after.counts - self.before.counts
+
+
+class BatchRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A committed batch as it is listed.
+
+    `before` and `after`: positions. `rows`: number of rows that it changed or deleted.
+    """
+
+    batch: int
+    before: dict[int, int]
+    after: dict[int, int]
+    watermark_ms: int | None
+    counts: ViewCounts
+    rows: int
+    milliseconds: int
+    at_ms: int

@@ -1,0 +1,38 @@
+"""Reads of a view's rows."""
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.views.progress import ViewRevision
+
+
+class RowQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Selection of rows, in the order of their keys.
+
+    `key`: values of the first key columns, as text. `prefix`: beginning of the next one, which is text. `window_from_ms` and
+    `window_to_ms`: windows that end after the one and begin before the other. `latest`: of each key the newest window alone. `after_key`: rows strictly after this
+    encoded key, before it if `descending`. `includes`: shard and offset of a record that the rows must include; the read waits for
+    it up to `wait_ms`.
+    """
+
+    key: tuple[str, ...] = ()
+    prefix: str = ""
+    window_from_ms: int | None = None
+    window_to_ms: int | None = None
+    latest: bool = False
+    descending: bool = False
+    after_key: bytes | None = None
+    limit: int = limits.PAGE_ITEMS_DEFAULT
+    includes: tuple[int, int] | None = None
+    wait_ms: int = 0
+
+
+class RowPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows as JSON objects, with the revision and progress that they belong to.
+
+    `next_key`: key of the last row if there may be more.
+    """
+
+    rows: tuple[bytes, ...]
+    revision: ViewRevision
+    next_key: bytes | None = None
