@@ -120,18 +120,21 @@ def _python_defaults(document: dict[str, Any]) -> str:
 
 
 PARAMS = (
-    *("GroupConfig", "QueueConfig", "QueuePatch", "RedriveConfig", "ReplayConfig"),
+    *("GroupConfig", "QueryConfig", "QueueConfig", "QueuePatch", "RedriveConfig", "ReplayConfig"),
     *("RouteConfig", "RoutePatch"),
     *("SourceConfig", "SourceInto", "SourceWebhook", "StreamConfig", "StreamPatch"),
     *("TopicConfig", "TopicPatch"),
+    "ViewConfig",
 )
 """Schemas of keyword arguments; others that they refer to come with them."""
 
 OWN_PARAMETERS = {
     "GroupConfig": {"stream"},
+    "QueryConfig": {"sql", "from"},
     "ReplayConfig": {"id", "stream", "target", "dry_run"},
     "RouteConfig": {"match", "target"},
     "SourceConfig": {"webhook", "into"},
+    "ViewConfig": {"sql", "from"},
 }
 """Fields that methods take as parameters of their own."""
 

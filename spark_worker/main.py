@@ -21,9 +21,19 @@ from spark_worker.settings import WorkerSettings
 from storage.bootstrap import open_storage
 from storage.domain.jobs import JobKind
 from storage.domain.limits import Limits
+from storage.domain.names import ViewName
 from storage.domain.presence import ProcessRole
 from storage.domain.replication.replica_set import PrimaryChange
+from storage.domain.views.progress import ViewBatch
 from storage.operations.presence import registered
+from storage.views.sinks import OnSent
+
+OnViewBatch = Callable[[ViewName, ViewBatch], object]
+"""Called with each committed batch of a view."""
+
+
+def _ignore(*_: object) -> None:
+    """Ignore an event: the default of observers."""
 
 
 def _archive(work: JobContext) -> Mapping[str, Any] | None:
@@ -50,19 +60,50 @@ def _back_test(work: JobContext) -> Mapping[str, Any] | None:
     return run(work)
 
 
+def _view_plan(work: JobContext) -> Mapping[str, Any] | None:
+    from spark_worker.views.plan_job import plan
+
+    return plan(work)
+
+
+def _view_search(work: JobContext) -> Mapping[str, Any] | None:
+    from spark_worker.views.search_job import search
+
+    return search(work)
+
+
+def _query(work: JobContext) -> Mapping[str, Any] | None:
+    from spark_worker.queries.job import run
+
+    return run(work)
+
+
+def _view_scan(
+    on_batch: OnViewBatch, on_sent: OnSent, work: JobContext
+) -> Mapping[str, Any] | None:
+    from spark_worker.views.scan import scan
+
+    return scan(work, on_batch, on_sent)
+
+
 HANDLERS: Mapping[JobKind, Handler] = {
     JobKind.ARCHIVE: _archive,
     JobKind.COMPACT: _compact,
     JobKind.REPLAY: _replay,
     JobKind.BACK_TEST: _back_test,
+    JobKind.VIEW_PLAN: _view_plan,
+    JobKind.VIEW_SEARCH: _view_search,
+    JobKind.VIEW_SCAN: partial(_view_scan, _ignore, _ignore),
+    JobKind.QUERY: _query,
 }
 """Handlers of the kinds of jobs that a worker claims."""
 
 _NO_LIMITS = Limits()
 
 
-def _ignore_end(*_: object) -> None:
-    """Ignore the end of an attempt: the default of `on_end`."""
+def with_observers(on_batch: OnViewBatch, on_sent: OnSent) -> Mapping[JobKind, Handler]:
+    """Return the handlers with observers of the batches of views, and of what their sinks get."""
+    return {**HANDLERS, JobKind.VIEW_SCAN: partial(_view_scan, on_batch, on_sent)}
 
 
 async def work(
@@ -70,7 +111,7 @@ async def work(
     *,
     handlers: Mapping[JobKind, Handler] = HANDLERS,
     limits: Limits = _NO_LIMITS,
-    on_end: OnEnd = _ignore_end,
+    on_end: OnEnd = _ignore,
     on_primary_change: Callable[[PrimaryChange], object] = lambda kind: None,
 ) -> None:
     """Run jobs until cancelled; while Postgres is unreachable, wait for it.

@@ -154,7 +154,9 @@ class Jobs:
 
     async def delete_old(self) -> int:
         """Delete jobs that were over long ago, a bounded number; return how many."""
-        return await self._rows.delete_ended(limits.JOB_RETENTION_MS, limits.JOB_DELETIONS_PER_CALL)
+        return await self._rows.delete_ended(
+            limits.JOB_RETENTION_MS, limits.JOB_RESULT_RETENTION_MS, limits.JOB_DELETIONS_PER_CALL
+        )
 
     # Worker's calls
 

@@ -23,6 +23,7 @@ from storage.domain.names import (
     SourceName,
     StreamName,
     TopicName,
+    ViewName,
     WebhookName,
 )
 
@@ -110,6 +111,7 @@ TopicPath = Annotated[TopicName, name_from_path("topic", TopicName, TopicPart)]
 GroupPath = Annotated[GroupName, name_from_path("group", GroupName)]
 WebhookPath = Annotated[WebhookName, name_from_path("webhook", WebhookName, EndpointPart)]
 MirrorPath = Annotated[MirrorName, name_from_path("mirror", MirrorName)]
+ViewPath = Annotated[ViewName, name_from_path("view", ViewName)]
 SourcePath = Annotated[SourceName, name_from_path("source", SourceName)]
 ShardPath = Annotated[int, Path(description="Number of the shard.")]
 """Names that several modules take; a noun of one module declares its own there."""

@@ -14,6 +14,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from storage.domain.histogram import STORE_SECONDS
 
 LATENCY_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
+VIEW_BUCKETS_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 JOB_BUCKETS_SECONDS = (0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 4 * 3600, 24 * 3600)
 
 MESSAGES_RECEIVED = Counter(
@@ -199,6 +200,24 @@ ARCHIVE_FAILURES = Counter("millstream_archive_failures_total", "Failed archive 
 REPLAY_RECORDS = Counter("millstream_replay_records_total", "Records sent by replays")
 BACK_TEST_MESSAGES = Counter(
     "millstream_backtest_messages_total", "Messages evaluated by jobs that back-test a match"
+)
+QUERY_RECORDS = Counter("millstream_query_records_total", "Records and rows that queries have read")
+VIEW_RECORDS = Counter(
+    "millstream_view_records_total",
+    "Records that batches of views have read, by outcome: all, and of these the late and the bad ones",
+    ["namespace", "outcome"],
+)
+VIEW_ROWS_CHANGED = Counter(
+    "millstream_view_rows_changed_total", "Rows that batches of views have changed", ["namespace"]
+)
+VIEW_SINK_MESSAGES = Counter(
+    "millstream_view_sink_messages_total", "Messages sent to the sinks of views", ["namespace"]
+)
+VIEW_BATCH_SECONDS = Histogram(
+    "millstream_view_batch_duration_seconds",
+    "Duration of batches of views, from the read to the commit",
+    ["namespace"],
+    buckets=VIEW_BUCKETS_SECONDS,
 )
 
 

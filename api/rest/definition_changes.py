@@ -51,13 +51,13 @@ def comparing(requested: DefinitionConfig, schema: Any) -> Iterator[None]:
     """Add the object that exists, and the requested fields that differ, to AlreadyExists.
 
     `schema` is that of the object. A field that the request leaves out does not differ: its default was not
-    requested.
+    requested. A list is one value: what its items leave out is requested.
     """
     try:
         yield
     except AlreadyExists as error:
         spec = cast("StoredDefinition", error.current).spec
-        fields = _dumped(requested, exclude_unset=True)
+        fields = _with_defaults_in_lists(_dumped(requested, exclude_unset=True), _dumped(requested))
         changes = _changes((), fields, _dumped(requested.from_domain(spec)), fields)
         error.facts["changes"] = [change.model_dump() for change in changes]
         current = schema.from_domain(error.current)
@@ -72,6 +72,18 @@ def _dumped(config: Config, *, exclude_unset: bool = False) -> dict[str, Any]:
         exclude=deprecated_members(type(config)),
         exclude_unset=exclude_unset,
     )
+
+
+def _with_defaults_in_lists(
+    fields: Mapping[str, Any], complete: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the requested fields, with lists as they are in the complete configuration."""
+    return {
+        name: _with_defaults_in_lists(value, complete[name])
+        if isinstance(value, dict)
+        else complete[name]
+        for name, value in fields.items()
+    }
 
 
 def _changes(

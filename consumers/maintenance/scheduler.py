@@ -42,6 +42,7 @@ from consumers.maintenance.tasks import (
     tiers,
     time_series,
     tombstones,
+    views,
 )
 from storage.bootstrap import Storage
 from storage.concurrency.leader_election import LeaderElection
@@ -80,6 +81,7 @@ TASKS = (
     replays.sweep_replays,
     sources.transfer_events,
     route_endpoints.delete_unused_endpoints,
+    views.maintain_views,
 )
 
 

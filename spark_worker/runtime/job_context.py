@@ -169,6 +169,11 @@ class JobContext:
         self.check()  # a job that is cancelled before it has begun would run
         return spark
 
+    def check_spark(self) -> None:
+        """Raise TransientFailure if the JVM of the session has ended."""
+        if self.used_spark and not self._sparks.running:
+            raise TransientFailure("The JVM of Spark ended.")
+
     def require_spark(self) -> None:
         """Requeue the job for a while unless Spark can run here, with a session that is not worn.
 

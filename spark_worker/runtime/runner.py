@@ -13,6 +13,7 @@ import asyncio
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -34,8 +35,14 @@ from spark_worker.settings import WorkerSettings
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
 from storage.domain.errors import MillstreamError
-from storage.domain.jobs import Job, JobKind, JobState, LeaseLost
-from storage.domain.limits import REPLAYS_SMALL_AT_ONCE, SECOND_MS, Limits
+from storage.domain.jobs import Job, JobKind, JobSlots, JobState, LeaseLost
+from storage.domain.limits import (
+    QUERIES_AT_ONCE,
+    REPLAYS_SMALL_AT_ONCE,
+    SECOND_MS,
+    VIEW_JOBS_AT_ONCE,
+    Limits,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -111,16 +118,17 @@ class Runner:
     def _kinds_with_capacity(self) -> list[JobKind]:
         """Return the kinds of which another job may start.
 
-        Replays and back-tests, which may last for days, have slots of their own: what is not archived in time is lost to
-        retention. More of them are claimed than there are slots: small ones need none (`JobContext.acquire_long_slot`).
+        Of long jobs more are claimed than there are slots: small ones need none (`JobContext.acquire_long_slot`).
         """
-        long_jobs = sum(work.job.kind.is_long for work in self._contexts.values())
+        running = Counter(work.job.kind.slots for work in self._contexts.values())
         most = self._settings.jobs_at_once
         has_room = {
-            True: long_jobs < most + REPLAYS_SMALL_AT_ONCE,
-            False: self._can_use_spark and len(self._contexts) - long_jobs < most,
+            JobSlots.SHORT: self._can_use_spark and running[JobSlots.SHORT] < most,
+            JobSlots.LONG: running[JobSlots.LONG] < most + REPLAYS_SMALL_AT_ONCE,
+            JobSlots.VIEWS: self._can_use_spark and running[JobSlots.VIEWS] < VIEW_JOBS_AT_ONCE,
+            JobSlots.QUERIES: self._can_use_spark and running[JobSlots.QUERIES] < QUERIES_AT_ONCE,
         }
-        return [kind for kind in self._handlers if has_room[kind.is_long]]
+        return [kind for kind in self._handlers if has_room[kind.slots]]
 
     @property
     def _can_use_spark(self) -> bool:

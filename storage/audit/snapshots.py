@@ -29,6 +29,7 @@ from storage.domain.names import (
     SourceName,
     StreamName,
     TopicName,
+    ViewName,
     WebhookName,
 )
 from storage.domain.sources.source import SourceSpec
@@ -38,6 +39,7 @@ from storage.groups.engine import Groups
 from storage.mirrors.engine import Mirrors
 from storage.sources.engine import Sources
 from storage.topics.routes import TopicRoutes
+from storage.views.engine import Views
 from storage.webhooks.engine import Webhooks
 
 _DIGEST_CHARACTERS = 16
@@ -67,6 +69,7 @@ class AuditSnapshots:
         groups: Groups,
         webhooks: Webhooks,
         sources: Sources,
+        views: Views,
         mirrors: Mirrors,
         credentials: Credentials,
     ) -> None:
@@ -81,6 +84,7 @@ class AuditSnapshots:
             "groups": lambda namespace, name: groups.get(GroupName(name, namespace)),
             "webhooks": lambda namespace, name: webhooks.get(WebhookName(name, namespace)),
             "sources": lambda namespace, name: sources.get(SourceName(name, namespace)),
+            "views": lambda namespace, name: views.get(ViewName(name, namespace)),
             "mirrors": lambda namespace, name: mirrors.get(MirrorName(name, namespace)),
             "namespaces": lambda _, name: catalog.namespaces.get(name),
         }

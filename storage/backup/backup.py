@@ -1,6 +1,6 @@
 """Backup of both stores; `storage.backup.restore` restores it.
 
-    jobs ─▶ hot store, at one moment ─▶ Postgres, at one moment ─▶ manifest ─▶ its name
+    jobs, views ─▶ hot store, at one moment ─▶ Postgres, at one moment ─▶ manifest ─▶ its name
 
 The two moments differ, and their order decides the state of a restored deployment.
 
@@ -11,9 +11,11 @@ are no lower than the offsets that the store assigned, and a restore raises them
 assigned after its backup are not assigned again either (S1). The other way round, records that were archived and trimmed
 between the two moments would be in neither; children of a shard would have records that Postgres has no row for.
 
-Jobs come before the store. A replay's progress is in Postgres, and the records that it sent are in the store: where the
+Jobs and views come before the store. A replay's progress is in Postgres, and the records that it sent are in the store: where the
 progress is too small, the target knows its records and adds none twice (R1); where it was too large, records would be
-skipped silently.
+skipped silently. Rows of a view include the records before its positions: the store then has all of them, and the view
+continues behind them (V3). Its sinks may have had changes of batches that are computed again: the messages of these have numbers of
+their own, so a sink may get a change again and lacks none.
 
 All that was acknowledged before the backup began is in it. Of what arrived while it was made, some is.
 """
@@ -55,7 +57,8 @@ from storage.redis.snapshot import snapshot_of
 from storage.settings import StorageSettings
 
 _PIECE = 1 << 20
-_JOBS = ("jobs", "job_parts")
+_VIEWS = {"views", "view_revisions", "view_rows", "view_batches", "view_sinks", "view_outbox"}
+_BEFORE_STORE = frozenset({"jobs", "job_parts", "query_results", *_VIEWS})
 
 
 def backup(
@@ -83,8 +86,8 @@ def backup(
             layout, server = store.layout(may_be_replica=is_member), store.server()
             slots = store.slots
         with moment_of(settings.database_url) as before:
-            jobs = _copied(before, folder, parts, _is_of_jobs)
-            namespaces = before.names("namespaces_of_jobs")
+            first = _copied(before, folder, parts, _is_before_store)
+            namespaces = before.names("namespaces_before_store")
         parts += _snapshots(folder, redis_url, slots)
         staged = copy_staged(root, part) if root else set()
         with moment_of(settings.database_url) as after:
@@ -93,12 +96,12 @@ def backup(
                     "the database was migrated or a namespace was removed during the "
                     "backup; try again"
                 )
-            others = _copied(after, folder, parts, lambda name: not _is_of_jobs(name))
+            others = _copied(after, folder, parts, lambda name: not _is_before_store(name))
             order = [name for name, _ in after.tables()]
             named = named_in(after) if root else set()
         if root:
             copy_named(root, named - staged, settings.database_url, part)
-        tables = {table.name: table for table in (*jobs, *others)}
+        tables = {table.name: table for table in (*first, *others)}
         manifest = Manifest(
             format=FORMAT if len(slots.primaries) == 1 else FORMAT_OF_CLUSTER,
             millstream=version,
@@ -114,8 +117,8 @@ def backup(
     return manifest
 
 
-def _is_of_jobs(name: str) -> bool:
-    return name in _JOBS
+def _is_before_store(name: str) -> bool:
+    return name in _BEFORE_STORE
 
 
 def _copied(

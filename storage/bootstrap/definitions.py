@@ -19,6 +19,7 @@ from storage.postgres.listener import Listener
 from storage.redis.placement import spread_log_ids
 from storage.redis.streams.logs import RedisLogStore
 from storage.streams.registered_consumers import RegisteredConsumers
+from storage.views.progress_waiters import ProgressWaiters
 from storage.webhooks.changes import WebhookChanges
 
 
@@ -29,6 +30,7 @@ class DefinitionEngines(NamedTuple):
     search: CatalogSearch
     credentials: Credentials
     webhook_changes: WebhookChanges
+    view_waiters: ProgressWaiters
     token_secret: TokenSecret
     account_settings: AccountSettingsStore
     registered_consumers: RegisteredConsumers
@@ -43,9 +45,9 @@ async def open_definitions(
     box: SecretBox,
     clock: Clock,
 ) -> DefinitionEngines:
-    """Open the catalog and the credentials, and run the listener that both subscribe to."""
+    """Open the catalog and the credentials, and run the listener behind all its subscribers."""
     credentials = Credentials(database, listener, clock, box)
-    webhook_changes = WebhookChanges(listener)
+    webhook_changes, view_waiters = WebhookChanges(listener), ProgressWaiters(listener)
     catalog = await stack.enter_async_context(
         open_catalog(database, listener, clock, _tombstone_writer(logs), spread_log_ids)
     )
@@ -56,6 +58,7 @@ async def open_definitions(
         search=CatalogSearch(database),
         credentials=credentials,
         webhook_changes=webhook_changes,
+        view_waiters=view_waiters,
         token_secret=TokenSecret(database),
         account_settings=AccountSettingsStore(database),
         registered_consumers=RegisteredConsumers(database, clock),

@@ -12,10 +12,10 @@ from storage.bootstrap.archive import build_archive, open_tiered_reader
 from storage.bootstrap.definitions import open_definitions
 from storage.bootstrap.exit_stack import closing_in_time
 from storage.bootstrap.integrations import build_webhooks, open_sources
+from storage.bootstrap.jobs import build_queries, build_replays, build_views
 from storage.bootstrap.operations import build_time_series, open_operations
 from storage.bootstrap.queues import open_queues
 from storage.bootstrap.quotas import open_quotas
-from storage.bootstrap.replays import build_replays
 from storage.bootstrap.storage import Storage
 from storage.bootstrap.streams import build_streams
 from storage.bootstrap.tiers import Stores, open_tiers, open_wakeups
@@ -234,6 +234,17 @@ async def open_storage(
             isolation=isolation,
             clock=clock,
         )
+        views = build_views(
+            database=database,
+            waiters=definitions.view_waiters,
+            catalog=catalog,
+            queues=queues.queues,
+            streams=streams.streams,
+            record_reader=streams.record_reader,
+            jobs=jobs,
+            registry=operations.presence,
+            clock=clock,
+        )
         yield Storage(
             queues=queues.queues,
             queue_consumers=queues.consumers,
@@ -269,6 +280,18 @@ async def open_storage(
             topic_reports=topics.reports,
             queue_intake=topics.queue_intake,
             back_tests=topics.back_tests,
+            views=views.views,
+            view_sinks=views.sinks,
+            view_scans=views.scans,
+            view_rows=views.rows,
+            view_sources=views.sources,
+            queries=build_queries(
+                database=database,
+                catalog=catalog,
+                reader=streams.record_reader,
+                jobs=jobs,
+                registry=operations.presence,
+            ),
             catalog=catalog,
             search=definitions.search,
             namespaces=catalog.namespaces,
@@ -285,6 +308,7 @@ async def open_storage(
                 groups=groups,
                 webhooks=webhooks.webhooks,
                 sources=sources.sources,
+                views=views.views,
                 mirrors=mirrors,
                 credentials=definitions.credentials,
             ),

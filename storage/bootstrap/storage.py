@@ -25,6 +25,7 @@ from storage.operations.maintenance import Maintenance
 from storage.operations.presence import ProcessRegistry
 from storage.operations.store_admin import StoreAdmin
 from storage.operations.store_metrics import StoreMetrics
+from storage.queries.engine import Queries
 from storage.queues.consumers import QueueConsumers
 from storage.queues.copies import QueueCopies
 from storage.queues.dead_letters import QueueDeadLetters
@@ -57,6 +58,11 @@ from storage.topics.queue_intake import QueueIntake
 from storage.topics.reports import TopicReports
 from storage.topics.routes import TopicRoutes
 from storage.topics.routing import TopicRouting
+from storage.views.engine import Views
+from storage.views.rows import ViewRowReader
+from storage.views.scans import ViewScans
+from storage.views.sinks import ViewSinks
+from storage.views.sources import ViewSourceReader
 from storage.webhooks.deliveries import WebhookDeliveries
 from storage.webhooks.engine import Webhooks
 
@@ -93,6 +99,12 @@ class Storage:
     topic_reports: TopicReports
     queue_intake: QueueIntake
     back_tests: BackTests
+    views: Views
+    view_sinks: ViewSinks
+    view_scans: ViewScans
+    view_rows: ViewRowReader
+    view_sources: ViewSourceReader
+    queries: Queries
     catalog: Catalog
     search: CatalogSearch
     namespaces: Namespaces

@@ -21,6 +21,19 @@ from storage.domain import limits
 from storage.domain.errors import JobRefused
 
 
+class JobSlots(StrEnum):
+    """Slots of a worker that kinds of jobs share.
+
+    short: what is not archived in time is lost to retention. long: jobs that may last for days. views: scans have no end.
+    queries: their results are in the worker's memory.
+    """
+
+    SHORT = "short"
+    LONG = "long"
+    VIEWS = "views"
+    QUERIES = "queries"
+
+
 class JobKind(StrEnum):
     """Type of a job."""
 
@@ -36,10 +49,30 @@ class JobKind(StrEnum):
     BACK_TEST = "backtest"
     """Evaluate a match on the messages of a topic."""
 
+    VIEW_PLAN = "view_plan"
+    """Plan the query of a view."""
+
+    VIEW_SEARCH = "view_search"
+    """Find the records that contributed to a row of a view."""
+
+    VIEW_SCAN = "view_scan"
+    """Keep the views over a stream up to date. Such a job has no end while there are any."""
+
+    QUERY = "query"
+    """Run a query once."""
+
     @property
-    def is_long(self) -> bool:
-        """True if such a job may last for days, so that it has slots of its own."""
-        return self in (JobKind.REPLAY, JobKind.BACK_TEST)
+    def slots(self) -> JobSlots:
+        """Slots of a worker that such a job takes."""
+        match self:
+            case JobKind.ARCHIVE | JobKind.COMPACT:
+                return JobSlots.SHORT
+            case JobKind.REPLAY | JobKind.BACK_TEST:
+                return JobSlots.LONG
+            case JobKind.VIEW_PLAN | JobKind.VIEW_SEARCH | JobKind.VIEW_SCAN:
+                return JobSlots.VIEWS
+            case JobKind.QUERY:
+                return JobSlots.QUERIES
 
 
 WAITING_FOR = "waiting_for"

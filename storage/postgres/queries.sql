@@ -243,6 +243,7 @@ select (select count(*) from queues where namespace = :name and deleted_at_ms is
        (select count(*) from webhooks where namespace = :name) as webhooks,
        (select count(*) from sources where namespace = :name) as sources,
        (select count(*) from mirrors where namespace = :name) as mirrors,
+       (select count(*) from views where namespace = :name) as views,
        (select count(*) from queues where namespace = :name and deleted_at_ms is not null)
        + (select count(*) from streams where namespace = :name and deleted_at_ms is not null) as deleted_not_swept,
        (select count(distinct stream_id) from archive_shards where namespace = :name) as archives,
@@ -636,6 +637,14 @@ update jobs
 returning job_id;
 
 
+-- name: share_claim
+-- As hold_claim, but transactions of the same attempt do not wait for one another.
+select job_id
+  from jobs
+ where job_id = :job_id and attempt = :attempt and worker = :worker and state = 'running'
+   for share;
+
+
 -- name: save_parts
 -- The job's row is held by then: see `hold_claim`.
 insert into job_parts (job_id, part, position, done, counts)
@@ -647,11 +656,12 @@ select :job_id, p.part, p.position, p.done, p.counts
 
 
 -- name: forget_jobs
--- What is over stays over; its parts go with it.
+-- What is over stays over; its parts go with it. Callers make some kinds, one for each call, and get their result.
 delete from jobs
  where job_id in (select job_id
                     from jobs
-                   where ended_at_ms < cast(extract(epoch from clock_timestamp()) * 1000 as bigint) - :kept_ms
+                   where ended_at_ms < cast(extract(epoch from clock_timestamp()) * 1000 as bigint)
+                                       - case when kind in ('query', 'view_plan', 'view_search') then :result_kept_ms else :kept_ms end
                    limit :limit);
 
 
@@ -973,25 +983,25 @@ select distinct referring.relname::text as referring, referred.relname::text as 
    and k.conrelid <> k.confrelid;
 
 
--- name: namespaces_of_jobs
--- Nothing locks: a job that comes meanwhile is not in this moment.
-select distinct namespace from jobs;
+-- name: namespaces_before_store
+-- Nothing locks: a job or a view that comes meanwhile is not in this moment.
+select namespace from jobs union select namespace from views;
 
 
 -- name: paths_of_the_archive
--- As namespaces_of_jobs. Files that were replaced stay for their readers, and are named so long.
+-- As namespaces_before_store. Files that were replaced stay for their readers, and are named so long.
 select path from archive_files;
 
 
 -- name: paths_put_aside
--- As namespaces_of_jobs. What is appended of an open batch is not needed again.
+-- As namespaces_before_store. What is appended of an open batch is not needed again.
 select '_staged/' || s.namespace || '/' || w.stream_id || '/' || unnest(w.staged[w.parts + 1:])
   from writes w join streams s using (stream_id)
  where not w.done;
 
 
 -- name: every_namespace
--- As namespaces_of_jobs.
+-- As namespaces_before_store.
 select name from namespaces;
 
 
@@ -1061,16 +1071,6 @@ select stream_id, routes_version
    for no key update;
 
 
--- name: add_route_counts
--- The router's lease was checked in this transaction, so no other router adds to these rows.
-update routes r
-   set delivered = r.delivered + c.delivered, dropped = r.dropped + c.dropped,
-       dead_lettered = r.dead_lettered + c.dead_lettered, shadowed = r.shadowed + c.shadowed,
-       failure = coalesce(c.failure, r.failure)
-  from unnest(
-         cast(:numbers as bigint[]), cast(:delivered as bigint[]), cast(:dropped as bigint[]),
-         cast(:dead_lettered as bigint[]), cast(:shadowed as bigint[]), cast(:failures as text[])
-       ) as c (number, delivered, dropped, dead_lettered, shadowed, failure)
 -- name: topic_positions
 -- One statement, so that a report between two of them is not half read. Rows without a buffer are the router's own.
 select stream_id, null as buffer, shard, position
@@ -1112,6 +1112,16 @@ delete from topic_shards
  where stream_id = :stream_id and shard <> all(cast(:shards as integer[]));
 
 
+-- name: add_route_counts
+-- The router's lease was checked in this transaction, so no other router adds to these rows.
+update routes r
+   set delivered = r.delivered + c.delivered, dropped = r.dropped + c.dropped,
+       dead_lettered = r.dead_lettered + c.dead_lettered, shadowed = r.shadowed + c.shadowed,
+       failure = coalesce(c.failure, r.failure)
+  from unnest(
+         cast(:numbers as bigint[]), cast(:delivered as bigint[]), cast(:dropped as bigint[]),
+         cast(:dead_lettered as bigint[]), cast(:shadowed as bigint[]), cast(:failures as text[])
+       ) as c (number, delivered, dropped, dead_lettered, shadowed, failure)
  where r.stream_id = :stream_id and r.number = c.number;
 
 
@@ -1187,3 +1197,150 @@ select q.namespace, q.name
                          || case when position('.' in s.name) > 0 then ':' else '.' end || r.name)
  order by q.namespace, q.name
  limit :limit;
+
+
+-- name: lock_running_view_revision
+-- The view before its revision, as those who change it: the view is locked where it is read, and the revision above the join. Each lock
+-- looks at the row again after it has waited, so a view that was paused meanwhile, or a revision that was deleted, gives no row.
+with v as materialized (
+  select spec -> 'into' as into
+    from views
+   where view_id = :view_id and not cast(spec ->> 'paused' as boolean)
+     for share
+)
+select r.*, v.into
+  from v cross join view_revisions r
+ where r.revision_id = :revision_id and r.state <> 'deleted'
+   for update of r;
+
+
+-- name: put_view_rows
+-- The revision's row is locked, so nobody else writes its rows. A row that was inserted has no xmax.
+with changed as (
+  insert into view_rows (revision_id, key, output, state, window_end_ms, sources, batch, changed_at_ms)
+  select :revision_id, c.key, cast(c.output as json), c.state, c.window_end_ms, c.sources, :batch, :now_ms
+    from unnest(cast(:keys as bytea[]), cast(:outputs as text[]), cast(:states as text[]),
+                cast(:window_ends as bigint[]), cast(:sources as text[]))
+         as c(key, output, state, window_end_ms, sources)
+      on conflict (revision_id, key) do update
+     set output = excluded.output, state = excluded.state, window_end_ms = excluded.window_end_ms,
+         sources = excluded.sources, batch = excluded.batch, changed_at_ms = excluded.changed_at_ms
+  returning xmax = 0 as is_new
+)
+select count(*) filter (where is_new) from changed;
+
+
+-- name: expire_view_rows
+-- As put_view_rows.
+delete from view_rows
+ where revision_id = :revision_id
+   and key in (select key
+                 from view_rows
+                where revision_id = :revision_id and window_end_ms <= :until_ms
+                order by window_end_ms
+                limit :limit)
+returning key, window_end_ms, case when :shows then cast(output as text) end as output;
+
+
+-- name: final_view_rows
+-- As put_view_rows. The row that an index of windows has after a position, in its order.
+select key, window_end_ms, cast(output as text) as output
+  from view_rows
+ where revision_id = :revision_id
+   and window_end_ms <= :until_ms
+   and (window_end_ms, key) > (:after_ms, cast(:after_key as bytea))
+ order by window_end_ms, key
+ limit :limit;
+
+
+-- name: next_view_windows
+-- A snapshot: the next batch looks again.
+select (select min(window_end_ms) from view_rows where revision_id = :revision_id) as oldest_ms,
+       (select min(window_end_ms) from view_rows
+         where revision_id = :revision_id and window_end_ms > :after_ms) as next_ms;
+
+
+-- name: differences_of_view_revisions
+-- Both revisions' rows are locked: the one by its own lock, the other by the claim of the scan, which alone writes both.
+select coalesce(n.key, o.key) as key, coalesce(n.window_end_ms, o.window_end_ms) as window_end_ms,
+       cast(o.output as text) as before, cast(n.output as text) as output
+  from (select * from view_rows where revision_id = :before) o
+  full join (select * from view_rows where revision_id = :after) n on n.key = o.key
+ where cast(n.output as text) is distinct from cast(o.output as text)
+ order by 1;
+
+
+-- name: owe_view_messages
+-- The revision's row is locked, so its sequences rise.
+with owed as (
+  insert into view_outbox (view_id, sink, revision, sequence, batch, change, key, output, before)
+  select :view_id, m.sink, :revision, :first + m.nth - 1, :batch, m.change, m.key, m.output, m.before
+    from unnest(cast(:sinks as text[]), cast(:changes as text[]), cast(:keys as text[]),
+                cast(:outputs as text[]), cast(:befores as text[]))
+         with ordinality as m(sink, change, key, output, before, nth)
+  returning sink
+)
+insert into view_sinks as s (view_id, sink, pending, sent, failure)
+select :view_id, sink, count(*), 0, '' from owed group by sink order by sink
+    on conflict (view_id, sink) do update set pending = s.pending + excluded.pending;
+
+
+-- name: settle_view_messages
+-- A message that is owed meanwhile has a greater sequence. Who sends it twice deletes it once.
+with settled as (
+  delete from view_outbox
+   where view_id = :view_id and sink = :sink and (revision, sequence) <= (:revision, :sequence)
+  returning 1
+)
+update view_sinks s
+   set pending = s.pending - n.settled, sent = s.sent + n.settled, failure = ''
+  from (select count(*) as settled from settled) n
+ where s.view_id = :view_id and s.sink = :sink;
+
+
+-- name: view_sinks_behind
+-- A snapshot: a sink that accepts its messages meanwhile is named once more.
+select v.name as view, s.*
+  from views v
+  join view_sinks s using (view_id)
+ where v.namespace = :namespace and not cast(v.spec ->> 'paused' as boolean)
+   and (s.failure <> '' or s.pending >= :pending)
+ order by s.failure = '', s.pending desc, v.name, s.sink
+ limit :limit;
+
+
+-- name: keep_view_sinks
+-- The view's row is locked, and a batch that owes messages shares that lock.
+with removed as (
+  delete from view_sinks where view_id = :view_id and sink <> all(cast(:sinks as text[]))
+  returning sink
+)
+delete from view_outbox where view_id = :view_id and sink in (select sink from removed);
+
+
+-- name: delete_view_rows
+-- A deleted revision gets no rows: whoever commits a batch locks the revision, and sees its state.
+delete from view_rows
+ where (revision_id, key) in (select r.revision_id, r.key
+                                from view_revisions v
+                                join view_rows r using (revision_id)
+                               where v.state = 'deleted'
+                               limit :limit);
+
+
+-- name: delete_view_revisions
+-- As delete_view_rows.
+delete from view_revisions v
+ where v.state = 'deleted'
+   and not exists (select from view_rows r where r.revision_id = v.revision_id);
+
+
+-- name: view_streams
+-- A snapshot: a scan that finds no view ends.
+select distinct v.namespace, v.stream
+  from view_revisions v
+  join views w using (view_id)
+ where v.state <> 'deleted' and not v.is_stopped and not cast(w.spec ->> 'paused' as boolean)
+   and not exists (select from jobs j
+                    where j.kind = :kind and j.namespace = v.namespace and j.subject = v.stream
+                      and j.state in ('queued', 'running', 'paused'));

@@ -28,11 +28,18 @@ async def ranges_between(
 
     Empty ranges are left out. None: from the oldest record, up to the last one that there is now. Raises ShardNotFound, StreamRecreated.
     """
+    ranges = await ranges_of_shards(reader, stream, start_ms, end_ms)
+    return [within for within in ranges if within.first < within.end]
+
+
+async def ranges_of_shards(
+    reader: RecordReader, stream: Stream, start_ms: int | None, end_ms: int | None
+) -> list[OffsetRange]:
+    """Return the ranges of all shards as `ranges_between` does; a range may be empty."""
     states = await reader.shards(stream.name, stream.stream_id)
-    ranges = await asyncio.gather(
+    return await asyncio.gather(
         *(_range_of(reader, stream, state, start_ms, end_ms) for state in states)
     )
-    return [within for within in ranges if within.first < within.end]
 
 
 async def _range_of(
@@ -48,7 +55,7 @@ async def _range_of(
     if end_ms is not None:
         since_end = await offset_since(reader, stream.name, shard, end_ms, stream.stream_id)
         end = min(end, since_end)
-    return OffsetRange(shard, first, end)
+    return OffsetRange(shard, min(first, end), end)
 
 
 async def positions_since(

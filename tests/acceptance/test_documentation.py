@@ -33,7 +33,7 @@ JQ = ROOT / "tests" / "jq.py"
 NOT_RUN_MAX = 36  # blocks that need several machines, another service, or a loss of data
 SESSION_S = 240  # a busy machine takes a minute to start Spark
 
-READ = {"text", "json", "toml", "yaml", "ini", "nginx", "haproxy", "java", "go", "hcl"}
+READ = {"text", "json", "toml", "yaml", "ini", "nginx", "haproxy", "java", "go", "hcl", "html"}
 """Languages that are not run; tests/unit/test_documentation.py parses what can be parsed."""
 
 with socket.create_server(("127.0.0.1", 0)) as _free:
@@ -50,6 +50,7 @@ ELSEWHERE = {
     "docs/how-to/replicate.md": "acceptance/test_kill_store.py",
     "docs/how-to/spark.md": "spark/source/test_examples.py",
     "docs/how-to/test-programs.md": "unit/sdk/test_memory_service_page.py",
+    "docs/how-to/views.md": "contract/views/test_page.py",
     "docs/reference/cli.md": "contract/cli/test_examples.py",
     "docs/reference/push.md": "contract/websocket/test_reference_page.py",
 }
@@ -175,6 +176,11 @@ SAID = {
         "dead: ['a negative total']",
         "mailed ann",
         "mailed bea",
+    ),
+    "docs/tutorials/views.md": (
+        '"celsius":26.5,"readings":1',
+        '{"plan":"none","clicks":1}',
+        '"change":"insert","row":{"card":"4711"',
     ),
     "docs/tutorials/from-sqs.md": ("done: resize 9.png", "resize 10.png", "resize 11.png"),
     "docs/tutorials/from-kinesis.md": ("page 5", '"OpenShardCount": 2', '"member"'),

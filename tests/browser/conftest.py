@@ -1,9 +1,12 @@
 """Chromium with a real service and real stores, in one event loop."""
 
+import http.server
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -44,6 +47,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents and inspect.iscoroutinefunction(getattr(item, "obj", None)):
             item.add_marker(pytest.mark.asyncio(loop_scope="package"), append=False)
+
+
+class _Files(http.server.SimpleHTTPRequestHandler):
+    """The files of a folder."""
+
+    def log_message(self, *_: object) -> None:
+        """Keep the output of the tests clean."""
+
+
+@contextmanager
+def served_folder(folder: Path) -> Iterator[int]:
+    """Serve the files of a folder by plain http; yield the port."""
+    handler = partial(_Files, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,7 +11,7 @@ from playwright.async_api import ConsoleMessage, Page, Request
 
 ASSETS = Path(__file__).parent / "assets"
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
-PHONE, TABLET, DESK = 390, 820, 1440
+PHONE, TABLET, LAPTOP, DESK = 390, 820, 1280, 1440
 
 WATCH = """
 window.__shifts = [];
@@ -94,6 +95,21 @@ async def is_too_wide(page: Page) -> bool:
             }"""
         )
     )
+
+
+async def faults_of_looks(page: Page, name: str) -> list[str]:
+    """Return what is wrong with a page, wide and narrow, light and dark; with screenshots."""
+    faults = list[str]()
+    for width, scheme in product((LAPTOP, PHONE), ("light", "dark")):
+        await page.set_viewport_size({"width": width, "height": 900})
+        await page.emulate_media(color_scheme=cast(Any, scheme))
+        await page.evaluate(ANIMATIONS_END)
+        if await is_too_wide(page):
+            faults.append(f"too wide for {width}")
+        faults += await axe(page, LOOKS_ONLY)
+        await look(page, f"{name}-{scheme}-{width}")
+    await page.set_viewport_size({"width": LAPTOP, "height": 900})
+    return faults
 
 
 class Complaints(list[str]):

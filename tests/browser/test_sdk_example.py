@@ -1,13 +1,10 @@
 """The TypeScript SDK's example page, served by plain http from an origin of its own."""
 
 import asyncio
-import http.server
 import os
 import socket
-import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 
 import httpx
@@ -17,7 +14,14 @@ from playwright.async_api import expect
 from api.config.settings import Settings
 from storage.domain.access.permissions import Role
 from storage.domain.limits import Limits
-from tests.browser.conftest import ELSEWHERE, PATIENCE_MS, Service, a_context, press
+from tests.browser.conftest import (
+    ELSEWHERE,
+    PATIENCE_MS,
+    Service,
+    a_context,
+    press,
+    served_folder,
+)
 from tests.javascript import compile_typescript
 from tests.websocket_client import running_server
 
@@ -27,24 +31,12 @@ SDK = Path(__file__).parents[2] / "openapi" / "sdk" / "typescript"
 STREAM = "sdk-example"
 
 
-class Files(http.server.SimpleHTTPRequestHandler):
-    """The files of a folder."""
-
-    def log_message(self, *_: object) -> None:
-        """Keep the output of the tests clean."""
-
-
 @pytest.fixture(scope="module")
 def page_port() -> Iterator[int]:
     """The port at which the SDK's folder is served."""
     compile_typescript(SDK)
-    handler = partial(Files, directory=str(SDK))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
+    with served_folder(SDK) as port:
+        yield port
 
 
 async def test_page_appends_and_shows_records(browser, service: Service, page_port: int):

@@ -31,7 +31,7 @@ from storage.domain.clock import ManualClock, SystemClock
 from storage.domain.errors import SignatureRejected
 from storage.domain.groups.group import Commit, GroupKind, GroupSpec
 from storage.domain.jobs import Job, JobKind
-from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
+from storage.domain.limits import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 from storage.domain.log.record_batch import Record
 from storage.domain.mirrors.mirror import MirrorSpec
 from storage.domain.mirrors.progress import ShardProgress
@@ -43,6 +43,7 @@ from storage.domain.names import (
     SourceName,
     StreamName,
     TopicName,
+    ViewName,
     WebhookName,
 )
 from storage.domain.queues.consumer import ConsumerProtocol, queue_consumer
@@ -56,11 +57,16 @@ from storage.domain.streams.stream import StreamSpec
 from storage.domain.topics.route import RouteSpec, RouteTarget
 from storage.domain.topics.targets.spread import SpreadBy, SpreadMember
 from storage.domain.topics.topic import NewPublication
+from storage.domain.views.sink import ViewSink
+from storage.domain.views.sources import SourceMode
+from storage.domain.views.view import ViewInput, ViewQuery, ViewSpec
 from storage.domain.webhooks import Payload, Source, SourceKind, WebhookSpec
 from storage.settings import StorageSettings
 from tests.archive_steps import archive_stream
+from tests.conditions import eventually
 from tests.integration.topics.routing import RunningRouter
 from tests.replay_steps import start_replay
+from tests.view_worker import view_worker
 
 AGO_MS = 3 * HOUR_MS
 CROWD = "crowd"
@@ -74,6 +80,7 @@ ANALYTICS, BILLING = GroupName("analytics"), GroupName("billing")
 CRM = WebhookName("crm")
 MAILER = queue_consumer("mailer", ConsumerProtocol.SQS, "192.0.2.7", b"<b>Boto3</b> ua/2.1")
 GITHUB = SourceName("github")
+PAGE_CLICKS, CLICK_CHANGES = ViewName("page-clicks"), StreamName("click-changes")
 EVENTS, QUIET_EVENTS = TopicName("events"), TopicName("quiet-events")
 BILLED, CUSTOMERS, AUDITED = QueueName("billed"), QueueName("customers"), StreamName("audited")
 SUBJECTS = ("order.created", "order.paid", "refund.created", "order.created", "stock.changed")
@@ -134,6 +141,7 @@ async def make_world(settings: StorageSettings) -> None:
         await _make_webhook(storage, settings.database_url)
         await _make_source(storage)
         await _make_mirror(storage)
+        await _make_view(storage, settings)
         await _set_about(storage)
         await storage.time_series.sample()
 
@@ -373,6 +381,23 @@ async def _make_mirror(storage: Storage) -> None:
         shard, shard=1, failure="The origin answered 503: no reason given"
     )
     await storage.mirrors.report(mirror, [shard, failing], "")
+
+
+async def _make_view(storage: Storage, settings: StorageSettings) -> None:
+    """Create a view over all records of the stream `clicks`, with two sinks."""
+    sql = "select page, count(*) as clicks from c group by page"
+    clicks = ViewInput(stream="clicks", columns="page string")
+    query = ViewQuery(sql=sql, inputs={"c": clicks}, sources=SourceMode.RANGE)
+    async with view_worker(settings):
+        await storage.catalog.put_stream(CLICK_CHANGES, StreamSpec())
+        alert = ViewSink(queue=ORDERS.name, when="clicks > 1000000", once_per_key=True)
+        sinks = (ViewSink(stream=CLICK_CHANGES.name), alert)
+        await storage.views.put(PAGE_CLICKS, ViewSpec(query=query, keep_ms=30 * DAY_MS, into=sinks))
+
+        async def has_sent() -> bool:
+            return (await storage.views.status(PAGE_CLICKS)).sinks[0].sent > 0
+
+        await eventually(has_sent, True)
 
 
 async def _make_source(storage: Storage) -> None:

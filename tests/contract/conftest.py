@@ -27,6 +27,7 @@ from storage.embedded.valkey import running_valkey
 from storage.redis.keys import presence_keys
 from storage.settings import StorageSettings
 from tests.folders import quick_folder
+from tests.view_worker import view_worker_process
 
 START_SECONDS_MAX = 90
 SECRET_KEY = new_key()
@@ -130,6 +131,13 @@ def client(service_url: str) -> Iterator[httpx.Client]:
     """An HTTP client of the service."""
     with httpx.Client(base_url=service_url, timeout=30) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def view_worker(service: tuple[str, StorageSettings]) -> Iterator[None]:
+    """A worker of views for the service, without Spark. Other modules test what happens without one."""
+    with view_worker_process(service[1]):
+        yield
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from api.rest.routes.group_records import READ_MARK
 from api.rest.routes.jobs import JOB_ID
 from api.rest.routes.moves import MOVE_ID
 from api.rest.routes.published_messages import BACK_TEST_ID, PUBLISHED_ID
+from api.rest.routes.queries import QUERY_ID
 from api.rest.routes.requests import REQUEST
 from api.rest.routes.sockets import SOCKET_ID
 from api.rest.routes.staged_writes import STAGED_ID
@@ -38,6 +39,7 @@ _TOLD = {
     "fetch_records": {"token": READ_MARK},
     "publish_messages": {"messages/0/id": PUBLISHED_ID},
     "send_request": {"request": REQUEST},
+    "run_query": {"id": QUERY_ID},
     "start_backtest_job": {"id": BACK_TEST_ID},
     "create_key": {"secret": API_KEY, "id": KEY_ID},
 }
@@ -52,6 +54,7 @@ LAST = (
     "delete_queue",
     "leave_group",
     "delete_consumer_group",
+    "delete_view",
     "delete_stream",
     "delete_route",
     "delete_topic",
@@ -69,6 +72,10 @@ OF_REPLICA_SETS = {
     "remove_store",
 }
 """Operations that a deployment with one store refuses."""
+
+
+OF_FORMER_REVISIONS = {"roll_back_view"}
+"""Operations that need a revision that a worker has replaced."""
 
 
 class Walk:
@@ -104,7 +111,7 @@ class Walk:
     def steps(self) -> Iterator[tuple[str, Example]]:
         """Yield each operation and its example, with its preconditions met."""
         for operation in (*(name for name in EXAMPLES if name not in LAST), *LAST):
-            if operation in OF_REPLICA_SETS:
+            if operation in (OF_REPLICA_SETS | OF_FORMER_REVISIONS):
                 continue
             example = EXAMPLES[operation]
             if operation == "retry_replay":

@@ -43,8 +43,11 @@ SHARED_IN_CATALOGUE = {
     ("group_locks", "group_mapping"): "the rows of the tables of groups, read under a lock",
     ("groups", "group_locks"): "what changes a group holds its lock",
     ("groups", "group_mapping"): "the rows of the tables of groups",
+    ("query_results", "jobs"): "a result is stored by the holder of its job",
     ("sessions", "credentials"): "a session has the grants of its credential, and ends with it",
     ("shard_lineage", "definitions"): "shards change with the locked definition of their stream",
+    ("view_batches", "jobs"): "a batch is committed by the holder of the scan job",
+    ("view_batches", "views"): "the rows of a revision, read under a lock",
     ("webhook_deliveries", "webhooks"): "a due delivery is read with its webhook",
 }
 """Imports between modules of a catalogue: (module, imported module), each with the reason."""

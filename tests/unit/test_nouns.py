@@ -41,12 +41,15 @@ ENUMERATIONS = {
     "api/http/routing.py": "the nouns with fast routes, and their metrics",
     "api/nouns.py": "the list",
     "api/observability/tracing.py": "the actions of each kind of span",
+    "api/rest/routes/queues.py": "an example, whose fields are named as nouns",
     "api/rest/routes/timeseries.py": "examples of series of what is measured",
     "consumers/maintenance/scheduler.py": "tasks, in the layer that runs them",
+    "spark_worker/main.py": "kinds of jobs, in the layer that runs them",
     "storage/audit/snapshots.py": "engines with definitions, in the layer of the engines",
     "storage/domain/access/permissions.py": "the actions, which grants name",
     "storage/domain/alerts/kinds.py": "the kinds of alerts, which mutes name",
     "storage/domain/errors/codes.py": "the codes of errors",
+    "storage/domain/jobs.py": "the kinds of jobs and their slots, of which some are nouns",
 }
 """Files that name four nouns or more at once, each with the reason."""
 

@@ -21,6 +21,7 @@ from storage.domain.timeseries.samples import GroupSample, QueueSample, StreamSa
 from storage.domain.topics.report import RouteProgress
 from storage.domain.webhooks import Webhook
 from storage.mirrors.engine import MirrorLag
+from storage.views.sinks import SinkBehind
 
 WAITS_LONG_MS = 5 * limits.MINUTE_MS
 """Time from which a ready message, or an unread record, has waited for too long."""
@@ -38,6 +39,7 @@ _WARNINGS = frozenset(
         AlertKind.GROUP_PAUSED,
         AlertKind.GROUP_BEHIND,
         AlertKind.ROUTE_BEHIND,
+        AlertKind.VIEW_SINK_BEHIND,
         AlertKind.DEAD_LETTER_QUEUE,
         AlertKind.WEBHOOK_FAILING,
         AlertKind.SOURCE_REJECTING,
@@ -183,6 +185,7 @@ class AlertInputs(msgspec.Struct, frozen=True, kw_only=True):
     mirrors: Sequence[MirrorLag] = ()
     routes: Sequence[RouteProgress] = ()
     has_topics: bool = False
+    sinks: Sequence[SinkBehind] = ()
     failed_jobs: Sequence[Job]
     unserved_jobs: Sequence[Job]
     processes: Sequence[ProcessSeen]

@@ -17,6 +17,7 @@ from api.admin.alerts.groups import group_alerts
 from api.admin.alerts.queues import queue_alerts
 from api.admin.alerts.routes import route_alerts
 from api.admin.alerts.sources import source_alerts
+from api.admin.alerts.views import sink_alert
 from storage.domain.alerts.kinds import AlertKind, AlertSubject, Severity
 from storage.domain.alerts.mutes import AlertMute, can_mute
 
@@ -54,6 +55,8 @@ LABELS = {
     AlertKind.SOURCE_REJECTING: "sources that reject requests",
     AlertKind.ROUTE_FAILING: "failing routes of topics",
     AlertKind.ROUTE_BEHIND: "routes of topics falling behind",
+    AlertKind.VIEW_SINK_FAILING: "failing sinks of views",
+    AlertKind.VIEW_SINK_BEHIND: "sinks of views falling behind",
     AlertKind.MIRROR_FAILING: "failing mirrors",
     AlertKind.MIRROR_BEHIND: "mirrors falling behind",
     AlertKind.JOB_FAILED: "failed jobs",
@@ -83,6 +86,7 @@ _OTHER_LISTS = {
     "webhook": ("/ui/webhooks", {}),
     "source": ("/ui/sources", {}),
     "route": ("/ui/topics", {}),
+    "view": ("/ui/views", {}),
     "mirror": ("/ui/mirrors", {}),
     "job": ("/ui/system/jobs", {"state": "failed"}),
 }
@@ -178,6 +182,8 @@ def _candidates(inputs: AlertInputs) -> Iterator[AlertCandidate]:
         yield from source_alerts(source, inputs.now_ms)
     for route in inputs.routes:
         yield from route_alerts(route, inputs.now_ms)
+    for sink in inputs.sinks:
+        yield sink_alert(sink)
     yield from webhook_alerts(inputs)
     yield from mirror_alerts(inputs)
     yield from job_alerts(inputs)

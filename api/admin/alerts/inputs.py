@@ -37,6 +37,7 @@ from storage.domain.timeseries.samples import GroupSample, QueueSample
 from storage.domain.topics.report import RouteProgress
 from storage.domain.webhooks import Webhook
 from storage.operations.job_waits import reasons_among
+from storage.views.sinks import SinkBehind
 
 EXAMINED_MAX = NAMED_MAX
 """Objects with the most of something, such as dead letters, of which more is read."""
@@ -56,8 +57,8 @@ async def read_inputs(
         _jobs(storage, namespace),
         storage.presence.processes(),
     )
-    mirrors, (routes, has_topics) = await asyncio.gather(
-        storage.mirrors.lags(namespace), _routes(storage, principal)
+    mirrors, (routes, has_topics), sinks = await asyncio.gather(
+        storage.mirrors.lags(namespace), _routes(storage, principal), _sinks(storage, principal)
     )
     total = totals.get("")
     sees_deployment = policy.allows(Action.METRICS_READ, "*")
@@ -74,6 +75,7 @@ async def read_inputs(
         mirrors=[one for one in mirrors if policy.allows(Action.MIRROR_LIST, one.name.name)],
         routes=routes,
         has_topics=has_topics,
+        sinks=sinks,
         failed_jobs=_recent(failed, now_ms) if sees_jobs else [],
         unserved_jobs=_unserved(queued, processes, now_ms) if sees_jobs else [],
         processes=processes,
@@ -217,7 +219,7 @@ def _lagging(groups: Mapping[str, GroupSample], now_ms: int) -> list[str]:
     return list(dict.fromkeys((*by_time[:EXAMINED_MAX], *by_records[:EXAMINED_MAX])))
 
 
-# Sources, routes and jobs
+# Sources, routes, views and jobs
 
 
 async def _sources(storage: Storage, principal: Principal) -> list[SourceFacts]:
@@ -248,6 +250,15 @@ async def _routes(storage: Storage, principal: Principal) -> tuple[list[RoutePro
     allows = principal.policy.allows
     visible = [one for one in routes if allows(Action.TOPIC_LIST, one.route.name.topic.name)]
     return visible, bool(topics)
+
+
+async def _sinks(storage: Storage, principal: Principal) -> list[SinkBehind]:
+    """Return the sinks of views that fail or are far behind."""
+    try:
+        sinks = await storage.view_sinks.behind(principal.namespace)
+    except MillstreamError:  # the failed check is an alert
+        return []
+    return [one for one in sinks if principal.policy.allows(Action.VIEW_LIST, one.view.name)]
 
 
 async def _jobs(storage: Storage, namespace: str) -> list[list[Job]]:

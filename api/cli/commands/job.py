@@ -27,6 +27,7 @@ class JobKindOption(StrEnum):
     COMPACT = "compact"
     REPLAY = "replay"
     BACKTEST = "backtest"
+    QUERY = "query"
 
 
 @verb(job, "ls", examples=["millstream job ls", "millstream job ls --state failed"])

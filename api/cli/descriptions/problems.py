@@ -165,3 +165,40 @@ def _failure(health: Row) -> str:
 def _paused(definition: Row, consequence: str, command: str) -> Iterator[str]:
     if definition["paused"]:
         yield f"Paused. {consequence}; `millstream {command}` resumes it."
+
+
+def view_problems(view: Row) -> list[str]:
+    """Return the problems of a view."""
+    return [
+        *view_failures(view),
+        *_unread(view["progress"]),
+        *_paused(view, "Its rows are as of the last batch", f"view resume {view['name']}"),
+    ]
+
+
+def view_failures(view: Row) -> list[str]:
+    """Return the problems of a view's batches and of its sinks."""
+    return [*_failing_view(view), *_failing_sinks(view["sinks"])]
+
+
+def _failing_view(view: Row) -> Iterator[str]:
+    building = view["building"]
+    if view["stopped"]:
+        yield f"Stopped: {view['failure']} `millstream view resume {view['name']}` tries again."
+    elif view["failure"]:
+        yield f"The last batch failed: {view['failure']}"
+    if building and building["failure"]:
+        yield f"Revision {building['revision']}, which is being built, fails: {building['failure']}"
+
+
+def _failing_sinks(sinks: list[Row]) -> Iterator[str]:
+    for sink in sinks:
+        if sink["failure"]:
+            yield f"{sink['sink']} does not accept changes, {sink['pending']} are pending: {sink['failure']}"
+
+
+def _unread(progress: Row) -> Iterator[str]:
+    if progress["bad"]:
+        yield f"{progress['bad']} of {progress['records']} records are not JSON of the declared columns."
+    if progress["gaps"]:
+        yield f"{progress['gaps']} records were deleted by retention before they were read."

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from api.cli.config.profiles import is_on_this_machine
+from api.cli.descriptions.problems import view_failures
 from api.cli.shell.clock import now
 from api.cli.shell.output import Row
 from api.cli.shell.terminal import Terminal
@@ -33,7 +34,7 @@ REQUIRED_ROLES = {
     "deliverer": "Without it, webhooks are not delivered: run `millstream deliver`.",
     "worker": "Without it, streams are not archived or replayed: run `millstream worker`.",
 }
-MIRRORS_MAX = 100  # that are looked at
+MIRRORS_MAX = VIEWS_MAX = 100  # that are looked at
 JOBS_MAX = 100  # queued jobs that are looked at
 RUNNING = frozenset({"sweeper"})  # roles without which a service does not work
 
@@ -64,6 +65,7 @@ def examine_service(cli: Terminal) -> Iterator[Diagnostic]:
         "jobs", lambda: [_jobs(list(islice(cli.client.jobs(state="queued"), JOBS_MAX)))]
     )
     yield from _checked("mirrors", lambda: _mirrors(_copying_mirrors(cli)))
+    yield from _checked("views", lambda: _views(_running_views(cli)))
 
 
 def _unreachable(url: str, reason: str) -> Diagnostic:
@@ -184,6 +186,28 @@ def _mirrors(stats: dict[str, Row]) -> list[Diagnostic]:
     ]
     copying = [Diagnostic("mirrors", True, f"{len(stats)} copy")] if stats else []
     return failing or copying
+
+
+def _running_views(cli: Terminal) -> list[Row]:
+    """Return the views that are not paused, with their state."""
+    views = islice(cli.pages("views.list_views"), VIEWS_MAX)
+    return [cli.call("views.get_view", one["name"]) for one in views if not one["paused"]]
+
+
+def _views(views: list[Row]) -> list[Diagnostic]:
+    """Check that views get batches, and that their sinks accept changes."""
+    failing = [
+        Diagnostic(
+            f"view {one['name']}",
+            False if one["stopped"] else None,
+            problem,
+            f"See `millstream view show {one['name']}` and docs/how-to/views.md.",
+        )
+        for one in views
+        for problem in view_failures(one)
+    ]
+    running = [Diagnostic("views", True, f"{len(views)} running")] if views else []
+    return failing or running
 
 
 def _processes(processes: list[Row]) -> list[Diagnostic]:

@@ -17,13 +17,21 @@ from api.observability.metric_definitions import (
     ARCHIVE_SEGMENTS,
     BACK_TEST_MESSAGES,
     JOB_SECONDS,
+    QUERY_RECORDS,
     REPLAY_RECORDS,
+    VIEW_BATCH_SECONDS,
+    VIEW_RECORDS,
+    VIEW_ROWS_CHANGED,
+    VIEW_SINK_MESSAGES,
 )
-from spark_worker.main import work
+from spark_worker.main import with_observers, work
 from spark_worker.runtime.requirements import missing_requirement
 from spark_worker.settings import WorkerSettings
 from storage.domain.errors import StorageUnavailable
 from storage.domain.jobs import JobKind, JobState
+from storage.domain.limits import SECOND_MS
+from storage.domain.names import ViewName
+from storage.domain.views.progress import ViewBatch
 
 
 def run(settings: Settings) -> None:
@@ -41,7 +49,12 @@ def run(settings: Settings) -> None:
 
 
 def _work(settings: Settings) -> Coroutine[Any, Any, None]:
-    return work(_worker_settings(settings), on_end=_count, on_primary_change=count_primary_change)
+    return work(
+        _worker_settings(settings),
+        handlers=with_observers(_count_view_batch, _count_sink_messages),
+        on_end=_count,
+        on_primary_change=count_primary_change,
+    )
 
 
 def _worker_settings(settings: Settings) -> WorkerSettings:
@@ -80,8 +93,22 @@ def _count(kind: JobKind, state: JobState, seconds: float, gained: Mapping[str, 
             REPLAY_RECORDS.inc(gained.get("sent", 0))
         case JobKind.BACK_TEST:
             BACK_TEST_MESSAGES.inc(gained.get("evaluated", 0))
+        case JobKind.QUERY:
+            QUERY_RECORDS.inc(gained.get("records", 0))
         case _:
             pass
+
+
+def _count_view_batch(view: ViewName, batch: ViewBatch) -> None:
+    counts = batch.counts
+    for outcome, records in (("all", counts.records), ("late", counts.late), ("bad", counts.bad)):
+        VIEW_RECORDS.labels(view.namespace, outcome).inc(records)
+    VIEW_ROWS_CHANGED.labels(view.namespace).inc(len(batch.changes))
+    VIEW_BATCH_SECONDS.labels(view.namespace).observe(batch.milliseconds / SECOND_MS)
+
+
+def _count_sink_messages(view: ViewName, messages: int) -> None:
+    VIEW_SINK_MESSAGES.labels(view.namespace).inc(messages)
 
 
 _SUCCESSFUL_STATES = (JobState.DONE, JobState.PAUSED, JobState.CANCELLED)

@@ -14,13 +14,14 @@ from api.native.examples import Example
 from api.native.fields import to_ms
 from api.native.messages import WaitSeconds
 from api.rest.schemas.queue_contents import QueueFenceConfig, QueueFenceOut
+from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.queues.copies import QueueChanges, QueueContentsPage
 
 router = APIRouter(prefix="/v1/queues", tags=["queues"], route_class=AuditedRoute)
 fast_routes = FastRouter()
 
-Offset = Annotated[int, Meta(ge=-1)]
+Offset = Annotated[int, Meta(ge=-1, le=limits.OFFSET_MAX)]
 Partition = Annotated[int, Meta(ge=0, description="Number of the queue's partition.")]
 
 

@@ -55,6 +55,10 @@ class Action(StrEnum):
     WEBHOOK_MANAGE = "webhook:manage"
     SOURCE_LIST = "source:list"
     SOURCE_MANAGE = "source:manage"
+    VIEW_READ = "view:read"
+    VIEW_LIST = "view:list"
+    VIEW_MANAGE = "view:manage"
+    QUERY_RUN = "query:run"
     MIRROR_LIST = "mirror:list"
     MIRROR_MANAGE = "mirror:manage"
     SOCKET_LIST = "socket:list"
@@ -160,7 +164,8 @@ GRANTS_OF: dict[Role, Grant] = {
         *_of_verb("list"),
         *_of_verb("manage"),
         *("metrics:read", "queue:peek", "queue:purge", "queue:redrive"),
-        *("stream:read", "topic:read", "topic:subscribe", "group:*", "replay:run", "socket:close"),
+        *("stream:read", "topic:read", "topic:subscribe", "view:read", "group:*"),
+        *("replay:run", "query:run", "socket:close"),
     ),
     Role.PRODUCER: _allow(
         *("queue:send", "queue:list", "stream:put", "stream:list", "topic:publish", "topic:list")
@@ -174,7 +179,7 @@ GRANTS_OF: dict[Role, Grant] = {
             "group:commit",
             "group:list",
         ),
-        *("topic:read", "topic:list"),
+        *("topic:read", "topic:list", "view:read", "view:list"),
     ),
     Role.ADMIN: _allow("*"),
 }

@@ -56,6 +56,8 @@ class AlertKind(StrEnum):
     SOURCE_REJECTING = "source_rejecting"
     ROUTE_FAILING = "route_failing"
     ROUTE_BEHIND = "route_behind"
+    VIEW_SINK_FAILING = "view_sink_failing"
+    VIEW_SINK_BEHIND = "view_sink_behind"
     MIRROR_FAILING = "mirror_failing"
     MIRROR_BEHIND = "mirror_behind"
     JOB_FAILED = "job_failed"
@@ -96,6 +98,8 @@ _KINDS_OF = {
         AlertKind.SOURCE_BLOCKED,
         AlertKind.ROUTE_FAILING,
         AlertKind.ROUTE_BEHIND,
+        AlertKind.VIEW_SINK_FAILING,
+        AlertKind.VIEW_SINK_BEHIND,
         AlertKind.MIRROR_FAILING,
         AlertKind.MIRROR_BEHIND,
         AlertKind.DELIVERER_MISSING,

@@ -47,6 +47,13 @@ from storage.domain.errors.jobs import (
     ArchiveOff,
     JobNotFound,
     JobRefused,
+    QueryFailed,
+    ViewBehind,
+    ViewNotFound,
+    ViewPlanPending,
+    ViewRevisionNotFound,
+    ViewSourcesPending,
+    ViewSourcesUntracked,
 )
 from storage.domain.errors.queues import (
     GroupNotParked,

@@ -95,6 +95,13 @@ class ErrorCode(StrEnum):
     JOB_NOT_FOUND = "job_not_found", ErrorCategory.NOT_FOUND
     SOCKET_NOT_FOUND = "socket_not_found", ErrorCategory.NOT_FOUND
     JOB_REFUSED = "job_refused", ErrorCategory.CONFLICT
+    VIEW_NOT_FOUND = "view_not_found", ErrorCategory.NOT_FOUND
+    VIEW_REVISION_NOT_FOUND = "view_revision_not_found", ErrorCategory.NOT_FOUND
+    VIEW_PLAN_PENDING = "view_plan_pending", ErrorCategory.UNAVAILABLE
+    VIEW_SOURCES_PENDING = "view_sources_pending", ErrorCategory.UNAVAILABLE
+    VIEW_SOURCES_UNTRACKED = "view_sources_untracked", ErrorCategory.CONFLICT
+    VIEW_BEHIND = "view_behind", ErrorCategory.UNAVAILABLE
+    QUERY_FAILED = "query_failed", ErrorCategory.INVALID
     WEBHOOK_NOT_FOUND = "webhook_not_found", ErrorCategory.NOT_FOUND
     DELIVERY_NOT_FOUND = "delivery_not_found", ErrorCategory.NOT_FOUND
     PAYLOAD_GONE = "payload_gone", ErrorCategory.GONE

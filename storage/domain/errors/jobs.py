@@ -1,4 +1,4 @@
-"""Errors of jobs and the archive."""
+"""Errors of jobs, the archive, views and queries."""
 
 from storage.domain.errors.codes import ErrorCode
 from storage.domain.errors.error import MillstreamError
@@ -32,3 +32,45 @@ class JobRefused(MillstreamError):
     """The job's state does not allow this."""
 
     code = ErrorCode.JOB_REFUSED
+
+
+class ViewNotFound(MillstreamError):
+    """The view does not exist."""
+
+    code = ErrorCode.VIEW_NOT_FOUND
+
+
+class ViewRevisionNotFound(MillstreamError):
+    """The view has no former revision."""
+
+    code = ErrorCode.VIEW_REVISION_NOT_FOUND
+
+
+class ViewPlanPending(MillstreamError):
+    """No worker has planned the query yet; nothing happened."""
+
+    code = ErrorCode.VIEW_PLAN_PENDING
+
+
+class ViewSourcesPending(MillstreamError):
+    """No worker has found the records of the row yet; nothing happened."""
+
+    code = ErrorCode.VIEW_SOURCES_PENDING
+
+
+class ViewSourcesUntracked(MillstreamError):
+    """The view does not track the sources of its rows."""
+
+    code = ErrorCode.VIEW_SOURCES_UNTRACKED
+
+
+class ViewBehind(MillstreamError):
+    """The view does not include the record yet."""
+
+    code = ErrorCode.VIEW_BEHIND
+
+
+class QueryFailed(MillstreamError):
+    """The query failed."""
+
+    code = ErrorCode.QUERY_FAILED

@@ -186,9 +186,7 @@ class JobRows(Repository):
     async def save_parts(self, claim: JobLease, parts: Sequence[JobPart]) -> None:
         """Store the progress of parts, all or none. Raises LeaseLost."""
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            locked = await session.scalar(query("hold_claim"), msgspec.structs.asdict(claim))
-            if locked is None:
-                raise LeaseLost
+            await hold_claim(session, claim)
             values = {
                 "job_id": claim.job_id,
                 "parts": [part.part for part in parts],
@@ -198,10 +196,17 @@ class JobRows(Repository):
             }
             await session.execute(query("save_parts"), values)
 
-    async def delete_ended(self, retention_ms: int, limit: int) -> int:
-        """Delete jobs that ended more than `retention_ms` ago, at most `limit`; return how many."""
+    async def delete_ended(self, retention_ms: int, result_retention_ms: int, limit: int) -> int:
+        """Delete jobs that ended more than `retention_ms` ago, at most `limit`; return how many.
+
+        Queries, plans and searches have a retention of their own: their results are deleted with them.
+        """
         async with self._database.autocommitting() as session:
-            values = {"kept_ms": retention_ms, "limit": limit}
+            values = {
+                "kept_ms": retention_ms,
+                "result_kept_ms": result_retention_ms,
+                "limit": limit,
+            }
             deleted = await session.execute(query("forget_jobs"), values)
             return int(deleted.rowcount)  # type: ignore[attr-defined]
 
@@ -210,6 +215,18 @@ class JobRows(Repository):
         statement = rows_of(JobRow).where(*conditions).order_by(*newest_first).limit(limit)
         async with self._database.reading() as session:
             return [_job(row) for row in await session.execute(statement)]
+
+
+async def hold_claim(session: AsyncSession, claim: JobLease) -> None:
+    """Keep an attempt the job's holder until the caller's transaction ends. Raises LeaseLost."""
+    if await session.scalar(query("hold_claim"), msgspec.structs.asdict(claim)) is None:
+        raise LeaseLost
+
+
+async def share_claim(session: AsyncSession, claim: JobLease) -> None:
+    """Keep an attempt the job's holder as `hold_claim` does, beside its other transactions."""
+    if await session.scalar(query("share_claim"), msgspec.structs.asdict(claim)) is None:
+        raise LeaseLost
 
 
 async def attempt_outcome(session: AsyncSession, claim: JobLease) -> JobState | None:

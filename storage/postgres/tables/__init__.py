@@ -7,7 +7,10 @@
     groups ─────┼─ group_shards     of one stream: see `storage.domain.groups.assignment`
                 └─ group_bookmarks
     archive_shards ── archive_files   kept beyond their stream's row, until the files are deleted
-    jobs ── job_parts                 background work, and the progress of each part of it
+    jobs ─┬─ job_parts                background work, and the progress of each part of it
+          └─ query_results            rows of queries that are done
+    views ── view_sinks, view_outbox  ┌─ view_rows
+    view_revisions ───────────────────┴─ view_batches   of a view, and after it until the rows are deleted
     writes                            batches that were staged and committed
                 ┌─ webhook_secrets
     webhooks ───┴─ webhook_deliveries   outcome of each delivery; deliverers   processes that serve webhooks
@@ -41,7 +44,7 @@ from storage.postgres.tables.deployment import (
     StoreMemberRow,
 )
 from storage.postgres.tables.groups import GroupBookmarkRow, GroupMemberRow, GroupRow, GroupShardRow
-from storage.postgres.tables.jobs import JobPartRow, JobRow
+from storage.postgres.tables.jobs import JobPartRow, JobRow, QueryResultRow
 from storage.postgres.tables.logs import LogHoleRow, LogRow
 from storage.postgres.tables.mirrors import (
     MirrorGroupRow,
@@ -54,6 +57,14 @@ from storage.postgres.tables.namespaces import AccountSettingsRow, AlertMuteRow,
 from storage.postgres.tables.queues import MoveRow, QueuePartitionRow, QueueRow
 from storage.postgres.tables.streams import RegisteredConsumerRow, ShardRow, StreamRow, WriteRow
 from storage.postgres.tables.topics import RouteLagRow, RouteRow, TopicShardRow
+from storage.postgres.tables.views import (
+    ViewBatchRow,
+    ViewOutboxRow,
+    ViewOutputRow,
+    ViewRevisionRow,
+    ViewRow,
+    ViewSinkRow,
+)
 from storage.postgres.tables.webhooks import (
     DelivererRow,
     SourceRow,

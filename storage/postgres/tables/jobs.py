@@ -1,8 +1,8 @@
-"""Tables of jobs and their parts."""
+"""Tables of jobs, their parts, and the results of queries."""
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Index, Integer, Text, text
+from sqlalchemy import BigInteger, Index, Integer, LargeBinary, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -53,3 +53,14 @@ class JobPartRow(SQLModel, table=True):
     position: int = Field(sa_type=BigInteger)
     done: bool
     counts: dict[str, int] = Field(sa_type=JSONB)
+
+
+class QueryResultRow(SQLModel, table=True):
+    """A `storage.domain.queries.result.QueryResult` as JSON; it is deleted with its job."""
+
+    __tablename__ = "query_results"
+
+    job_id: str = Field(
+        primary_key=True, foreign_key="jobs.job_id", ondelete="CASCADE", sa_type=NAME
+    )
+    result: bytes = Field(sa_type=LargeBinary)

@@ -39,8 +39,8 @@ def group_of(word: str) -> dict[str, Any]:
 
 REFUSED = {
     f"store {verb}" for verb in ("switch-over", "replace", "add", "remove", "min-insync", "recover")
-}
-"""Verbs that a deployment with one store refuses; the tests of replicated stores run them."""
+} | {"view rollback"}
+"""Verbs that need several stores, or a former revision; other tests run them."""
 
 
 def verbs() -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -69,6 +69,9 @@ def folder(monkeypatch, tmp_path):
     monkeypatch.setenv("EDITOR", "true")
     monkeypatch.setattr(environment, "COMPRESS_LEVEL", 1)  # 6 takes half of the examples' time
     (tmp_path / "github.secret").write_text("It's a Secret to Everybody\n")
+    (tmp_path / "visits.sql").write_text(
+        "select page, count(*) as visits from records group by page"
+    )
     (tmp_path / "eu.key").write_text("ms_a-key-of-the-origin\n")
     client = {"token_url": "https://id.example/token", "client_id": "shop", "client_secret": "s"}
     (tmp_path / "oauth.json").write_text(json.dumps({"oauth": client}))
@@ -80,7 +83,7 @@ def folder(monkeypatch, tmp_path):
         monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("folder", "view_worker")
 def test_help_examples_run_in_order(name):
     run = 0
     for verb, examples in verbs():

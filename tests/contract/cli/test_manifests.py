@@ -125,6 +125,62 @@ def test_exported_documents_are_the_same_without_secrets(write, name, tmp_path):
     assert f"mails-{name}" in [row["name"] for row in queues.lines]
 
 
+NAMES_DELETED = """\
+kind: stream
+name: logs-{n}
+---
+kind: queue
+name: gone-{n}
+---
+kind: group
+name: readers-{n}
+spec: {{stream: logs-{n}}}
+---
+kind: queue
+name: mails-{n}
+spec: {{dead_letters: {{queue: gone-{n}, receives_max: 5}}}}
+---
+kind: webhook
+name: of-group-{n}
+spec: {{source: "group:readers-{n}", url: "http://127.0.0.1:1/hooks"}}
+---
+kind: webhook
+name: of-queue-{n}
+spec: {{source: "queue:gone-{n}", url: "http://127.0.0.1:1/hooks"}}
+---
+kind: topic
+name: orders-{n}
+---
+kind: route
+name: orders-{n}/all
+spec: {{target: {{queue: gone-{n}}}}}
+---
+kind: view
+name: pages-{n}
+spec:
+  sql: select page, count(*) as clicks from c group by page
+  from: {{c: {{stream: logs-{n}, columns: page string}}}}
+"""
+
+
+@pytest.mark.usefixtures("view_worker")
+def test_export_is_unchanged_when_what_it_names_was_deleted(write, name, client, tmp_path):
+    made = millstream("apply", "-f", write(NAMES_DELETED))
+    for path in (f"streams/logs-{name}", f"queues/gone-{name}"):
+        client.delete(f"/v1/{path}").raise_for_status()
+
+    (tmp_path / "exported.yaml").write_text(exported := millstream("export").out)
+    same = millstream("diff", "-f", "exported.yaml")
+    changed = client.put(f"/v1/queues/mails-{name}", json={"attempts_max": 9})
+    client.delete(f"/v1/views/pages-{name}").raise_for_status()
+
+    assert made.code == 0, made.err
+    kept = {(each["kind"], each["name"]) for each in yaml.safe_load_all(exported)}
+    assert kept >= {("queue", f"mails-{name}"), ("view", f"pages-{name}")}
+    assert same == CommandResult(0, "", "")
+    assert changed.status_code == 200
+
+
 def test_fifo_topic_is_applied_and_exported(write, name):
     fields = "  type: fifo\n  dedup_scope: key\n  shards: 2\n"
     file = write(f"kind: topic\nname: payments-{{n}}\nspec:\n{fields}")
@@ -361,6 +417,6 @@ def test_export_of_unknown_kind_is_rejected():
 
     assert done.code == 2
     assert (
-        "'sockets' is not a kind: use queue, stream, topic, route, group, mirror, webhook"
+        "'sockets' is not a kind: use queue, stream, topic, route, group, view, mirror, webhook"
         in done.err
     )

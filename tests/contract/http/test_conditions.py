@@ -26,6 +26,13 @@ NOUNS: dict[str, Callable[[str], tuple[str, dict[str, Any]]]] = {
         f"/v1/webhooks/{name}",
         {"source": f"group:{name}-group", "url": "https://example.com/hook"},
     ),
+    "view": lambda name: (
+        f"/v1/views/{name}",
+        {
+            "sql": "select page, count(*) as clicks from c group by page",
+            "from": {"c": {"stream": f"{name}-source"}},
+        },
+    ),
     "source": lambda name: (
         f"/v1/sources/{name}",
         {
@@ -43,7 +50,7 @@ VERSIONED = [noun for noun in NOUNS if noun != "bookmark"]
 
 
 @pytest.fixture
-def put(client, name) -> Callable[..., httpx.Response]:
+def put(client, name, view_worker) -> Callable[..., httpx.Response]:
     """PUT a noun, whose source exists."""
     client.put(f"/v1/streams/{name}-source", json={})
     client.put(f"/v1/groups/{name}-group", json={"stream": f"{name}-source"})

@@ -32,6 +32,16 @@ NOUNS = {
         "timeout_seconds",
         9,
     ),
+    "view": Noun(
+        "views",
+        {
+            "sql": "select page, count(*) as clicks from c group by page",
+            "from": {"c": {"stream": "SOURCE"}},
+            "keep_seconds": 3600,
+        },
+        "keep_seconds",
+        7200,
+    ),
     "source": Noun(
         "sources",
         {
@@ -50,12 +60,12 @@ NOUNS = {
     ),
     "namespace": Noun("namespaces", {"queues_max": 3}, "queues_max", 4),
 }
-PAUSED = ("queue", "group", "webhook", "source", "mirror")
+PAUSED = ("queue", "group", "view", "webhook", "source", "mirror")
 CREATE = {"If-None-Match": "*"}
 
 
 @pytest.fixture
-def put(client, name):
+def put(client, name, view_worker):
     """PUT a noun, whose source exists, with fields beside its configuration."""
     client.put(f"/v1/streams/{name}-source", json={}).raise_for_status()
     client.put(f"/v1/queues/{name}-source", json={}).raise_for_status()
@@ -170,6 +180,18 @@ def test_create_ignores_fields_that_it_leaves_out(client, name):
     assert bare.json()["changes"] == []
     change = {"pointer": "/tags/team", "before": "shop", "after": "bank"}
     assert tagged.json()["changes"] == [change]
+
+
+def test_create_completes_items_of_lists(put, name):
+    """An application that created its view with a sink at every start failed from the second on."""
+    sink = {"queue": f"{name}-source"}
+    put("view", into=[sink]).raise_for_status()
+
+    same = put("view", into=[sink], headers=CREATE)
+    other = put("view", into=[{**sink, "when": "clicks > 1"}], headers=CREATE)
+
+    assert same.json()["changes"] == []
+    assert [change["pointer"] for change in other.json()["changes"]] == ["/into"]
 
 
 def test_comparison_shows_no_header_value(client, name):

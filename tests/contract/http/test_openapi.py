@@ -42,6 +42,7 @@ def test_asyncapi_document_is_served(client):
     assert client.get("/asyncapi.json").json() == json.loads(committed.read_text())
 
 
+@pytest.mark.usefixtures("view_worker")
 def test_every_example_runs(client, document, name, make_job, fail_job, log_delivery, show_socket):
     """In order; each response has the members that its example shows, and their former names."""
     methods = {operation["operationId"]: method for method, _, operation in operations(document)}

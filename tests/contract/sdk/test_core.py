@@ -69,7 +69,7 @@ class Core:
             return self._model(schema["$ref"])(value)
         kinds = schema.get("type", "string")
         kind = next(one for one in ([kinds] if isinstance(kinds, str) else kinds) if one != "null")
-        return _READERS[kind](value)
+        return [self._value(schema["items"], value)] if kind == "array" else _READERS[kind](value)
 
     def _body(self, operation: dict[str, Any], body: Any) -> Any:
         if isinstance(body, bytes):
@@ -98,6 +98,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
 }
 
 
+@pytest.mark.usefixtures("view_worker")
 def test_every_operation_is_callable_and_its_response_parsed(
     document, client, millstream, name, make_job, fail_job, log_delivery, show_socket
 ):

@@ -8,7 +8,7 @@ import pytest
 from tests.javascript import compile_typescript, run
 
 SDK = Path(__file__).parents[3] / "openapi" / "sdk" / "typescript"
-SIZE_MAX = 356 * 1024
+SIZE_MAX = 384 * 1024
 PROGRAM = """
 const client = new sdk.Millstream();
 console.log(JSON.stringify([client.url, typeof client.queue('orders').send, typeof calls.whoami, sdk.VERSION]));

@@ -222,6 +222,52 @@ async def test_route_requires_permission_for_its_source(
     assert response.status_code == status
 
 
+@pytest.mark.parametrize(
+    ("action", "status"), [("stream:read", 422), ("stream:list", 403), ("stream:put", 403)]
+)
+async def test_view_requires_permission_to_read_its_stream(
+    secured_service: SecuredService, action, status
+):
+    """With the permission the stream is looked up, and does not exist: no worker is needed."""
+    view = Grant(Effect.ALLOW, ("view:*",), ("clicks-per-page",))
+    stream = Grant(Effect.ALLOW, (action,), ("missing",))
+    key = await secured_service.key(Rights(grants=(view, stream)))
+    config = {"sql": "select count(*) as n from c", "from": {"c": {"stream": "missing"}}}
+
+    path = "/v1/views/clicks-per-page"
+    put = await secured_service.request("PUT", path, key, json=config)
+
+    assert put.status_code == status
+    pointers = [error["pointer"] for error in put.json().get("errors", ())]
+    assert pointers == (["/from/c/stream"] if status == 422 else [])
+
+
+@pytest.mark.parametrize(
+    ("sink", "action", "status"),
+    [
+        ({"stream": "changes"}, "stream:put", 422),
+        ({"stream": "changes"}, "stream:read", 403),
+        ({"queue": "changes"}, "queue:send", 422),
+        ({"queue": "changes"}, "stream:put", 403),
+    ],
+)
+async def test_view_requires_permission_to_write_to_its_sinks(
+    secured_service: SecuredService, sink, action, status
+):
+    """With the permission the stream of the view is looked up, and does not exist."""
+    view = Grant(Effect.ALLOW, ("view:*",), ("clicks-per-page",))
+    stream = Grant(Effect.ALLOW, ("stream:read",), ("missing",))
+    target = Grant(Effect.ALLOW, (action,), ("changes",))
+    key = await secured_service.key(Rights(grants=(view, stream, target)))
+    config = {"sql": "select count(*) as n from c", "from": {"c": {"stream": "missing"}}}
+
+    path = "/v1/views/clicks-per-page"
+    put = await secured_service.request("PUT", path, key, json={**config, "into": [sink]})
+
+    assert put.status_code == status
+    assert ("changes" in put.json()["detail"]) == (status == 403)
+
+
 async def test_back_test_job_requires_two_permissions(secured_service: SecuredService):
     topics, reads, runs = (
         Grant(Effect.ALLOW, (action,), ("orders",))

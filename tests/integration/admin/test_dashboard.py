@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from contextlib import nullcontext
 
 import pytest
 
@@ -15,13 +16,16 @@ from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.quotas import NO_QUOTAS
+from storage.settings import StorageSettings
 from tests.secured_service import SecuredService, running_secured_service
+from tests.view_worker import view_worker
 
 pytestmark = pytest.mark.one_store
 
 ORDERS = QueueName("orders")
 VIEWER = Rights(roles=(Role.VIEWER,))
 OPERATOR = Rights(roles=(Role.OPERATOR,))
+VIEW_SQL = "select page, count(*) as clicks from c group by page"
 HOSTILE = b"</pre><script>alert(1)</script>"
 
 
@@ -177,8 +181,9 @@ async def test_navigation_of_an_administrator_has_all_pages(service):
     assert navigation == palette == [noun.page.path for noun in NOUNS if noun.page]
 
 
-async def test_palette_finds_objects_of_each_noun_by_name(service):
+async def test_palette_finds_objects_of_each_noun_by_name(service, redis_url, database_url):
     """Webhooks and sources were not found."""
+    stores = StorageSettings(redis_url=redis_url, database_url=database_url)
     own = await service.key()
     webhook = {"provider": "github", "secrets": ["It's a Secret to Everybody"]}
     for path, body in (
@@ -189,9 +194,11 @@ async def test_palette_finds_objects_of_each_noun_by_name(service):
         ("groups/needle-g", {"stream": "needle-s"}),
         ("webhooks/needle-w", {"source": "queue:needle-q", "url": "https://example.com/"}),
         ("sources/needle-i", {"webhook": webhook, "into": {"queue": "needle-q"}}),
+        ("views/needle-v", {"sql": VIEW_SQL, "from": {"c": {"stream": "needle-s"}}}),
         ("mirrors/needle-m", {"from": {"url": "https://example.com"}, "streams": ["*"]}),
     ):
-        made = await service.request("PUT", f"/v1/{path}", own, json=body)
+        async with view_worker(stores) if path.startswith("views") else nullcontext():
+            made = await service.request("PUT", f"/v1/{path}", own, json=body)
         assert made.status_code == 201, made.text
 
     text = (

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from storage.settings import StorageSettings
 from tests.secured_service import running_secured_service
+from tests.view_worker import view_worker
 
 pytestmark = pytest.mark.one_store
 
@@ -37,12 +39,19 @@ WAITING = (
     "read_shard_events",
     "read_stream",
     "read_shard",
+    "read_queue_changes",
+    "read_view_rows",
+    "get_reply",
 )
 
 
 async def tried(redis_url: str, database_url: str, *options: str) -> tuple[int, str]:
     """Run it with an administrator's key; returns the exit code and the output."""
-    async with running_secured_service(redis_url, database_url) as secured_service:
+    stores = StorageSettings(redis_url=redis_url, database_url=database_url)
+    async with (
+        running_secured_service(redis_url, database_url) as secured_service,
+        view_worker(stores),
+    ):
         key = await secured_service.key(all_namespaces=True)
         process = await asyncio.create_subprocess_exec(
             str(Path(sys.executable).with_name("st")),

@@ -405,6 +405,19 @@ async def test_jobs_are_listed_newest_first_in_pages(jobs):
     assert await jobs.list(namespace="other") == []
 
 
+@pytest.mark.parametrize("kind", [JobKind.VIEW_PLAN, JobKind.VIEW_SEARCH, JobKind.QUERY])
+async def test_jobs_that_return_a_result_are_kept_for_a_day(jobs, later, kind):
+    """Each page of a row's sources left a job of some kilobytes for 30 days."""
+    await jobs.submit("default", kind, "subject", {})
+    claimed = await jobs.claim("w1", [kind])
+    await jobs.finish(claimed.claim, progress={"result": {}})
+
+    later(23 * 3_600_000)
+    assert await jobs.delete_old() == 0
+    later(2 * 3_600_000)
+    assert await jobs.delete_old() == 1
+
+
 async def test_old_ended_jobs_are_deleted_with_their_parts(jobs, later):
     made = await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)

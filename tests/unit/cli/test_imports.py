@@ -82,7 +82,7 @@ def test_version_option_loads_no_library():
 
 def test_completion_loads_no_heavy_module():
     modules, completed = loaded(
-        _MILLSTREAM_COMPLETE="complete_bash", COMP_WORDS="millstream que", COMP_CWORD="1"
+        _MILLSTREAM_COMPLETE="complete_bash", COMP_WORDS="millstream queu", COMP_CWORD="1"
     )
 
     assert completed.split() == ["queue"]

@@ -44,7 +44,7 @@ def test_commands_name_existing_operations():
 
 
 def test_definitions_name_existing_operations():
-    assert len(definitions()) == 9
+    assert len(definitions()) == 10
     assert all(is_operation(noun.operation(verb)) for noun in definitions() for verb in VERBS)
 
 

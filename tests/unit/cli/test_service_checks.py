@@ -170,3 +170,32 @@ def test_mirrors_that_fail_or_lag_are_reported(stats, found):
     assert [(one.ok, one.check) for one in findings] == [(ok, check) for ok, check, _ in found]
     for finding, (_, _, detail) in zip(findings, found, strict=True):
         assert detail in finding.detail
+
+
+def _view(*, stopped: bool = False, failure: str = "", sink_failure: str = "") -> dict[str, Any]:
+    sink = {"sink": "queue:alerts", "pending": 3, "failure": sink_failure}
+    view = {"name": "clicks", "stopped": stopped, "failure": failure}
+    return {**view, "building": None, "sinks": [sink]}
+
+
+@pytest.mark.parametrize(
+    ("views", "found"),
+    [
+        ([], []),
+        ([_view(), _view()], [(True, "views", "2 running")]),
+        (
+            [_view(stopped=True, failure="Too large."), _view()],
+            [(False, "view clicks", "Too large.")],
+        ),
+        (
+            [_view(sink_failure="It is full.")],
+            [(None, "view clicks", "3 are pending: It is full.")],
+        ),
+    ],
+)
+def test_views_whose_batches_or_sinks_fail_are_reported(views, found):
+    findings = service_checks._views(views)
+
+    assert [(one.ok, one.check) for one in findings] == [(ok, check) for ok, check, _ in found]
+    for finding, (_, _, detail) in zip(findings, found, strict=True):
+        assert detail in finding.detail

@@ -7,7 +7,16 @@ export class Problem extends Error {
   }
 }
 
-export const callApi = async (method, path, { body, headers = {}, signal } = {}) => {
+const DIGITS_SAFE = 15;
+
+// Numbers with more digits than a double has stay text, as the service wrote them, where the browser gives it.
+const withAllDigits = (_, value, context) =>
+  typeof value === "number" && context?.source?.replace(/[^0-9]/g, "").length > DIGITS_SAFE && context.source !== String(value)
+    ? context.source
+    : value;
+
+// `exact`: the response has numbers of users.
+export const callApi = async (method, path, { body, headers = {}, signal, exact = false } = {}) => {
   const namespace = document.body.dataset.namespace;
   const asked = { accept: "application/json", ...headers };
   if (namespace) asked["millstream-namespace"] = namespace;
@@ -21,7 +30,7 @@ export const callApi = async (method, path, { body, headers = {}, signal } = {})
     throw new Problem(0, { detail: "The service is unreachable. The outcome of this call is unknown." });
   }
   const text = await answer.text();
-  const told = answer.headers.get("content-type")?.includes("json") && text ? JSON.parse(text) : {};
+  const told = answer.headers.get("content-type")?.includes("json") && text ? JSON.parse(text, exact ? withAllDigits : undefined) : {};
   if (answer.status === 401 && namespace) location.reload(); // the session is over: the login page is next
   if (!answer.ok) throw new Problem(answer.status, told);
   return { told, etag: answer.headers.get("etag") };

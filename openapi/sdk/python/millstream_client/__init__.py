@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from millstream_client.aio.groups import AsyncGroup, AsyncMember
     from millstream_client.aio.messages import AsyncMessage
     from millstream_client.aio.mirrors import AsyncMirror
+    from millstream_client.aio.queries import AsyncQuery
     from millstream_client.aio.queues import AsyncQueue
     from millstream_client.aio.replays import AsyncReplay
     from millstream_client.aio.sockets import AsyncSocket
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from millstream_client.aio.streams import AsyncStream
     from millstream_client.aio.subscriptions import AsyncSubscription
     from millstream_client.aio.topics import AsyncRoute, AsyncTopic
+    from millstream_client.aio.views import AsyncView
     from millstream_client.aio.work import AsyncWorker
     from millstream_client.errors import (
         AlreadyExists,
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from millstream_client.sync.groups import Group, Member
     from millstream_client.sync.messages import Message
     from millstream_client.sync.mirrors import Mirror
+    from millstream_client.sync.queries import Query
     from millstream_client.sync.queues import Queue
     from millstream_client.sync.replays import Replay
     from millstream_client.sync.sockets import Socket
@@ -65,6 +68,7 @@ if TYPE_CHECKING:
     from millstream_client.sync.streams import Stream
     from millstream_client.sync.subscriptions import Subscription
     from millstream_client.sync.topics import Route, Topic
+    from millstream_client.sync.views import View
     from millstream_client.sync.work import Worker
     from millstream_client.working import Reject, Retry
 
@@ -77,6 +81,7 @@ __all__ = [
     "AsyncMessage",
     "AsyncMillstream",
     "AsyncMirror",
+    "AsyncQuery",
     "AsyncQueue",
     "AsyncReplay",
     "AsyncRoute",
@@ -85,6 +90,7 @@ __all__ = [
     "AsyncStream",
     "AsyncSubscription",
     "AsyncTopic",
+    "AsyncView",
     "AsyncWorker",
     "BackTestJob",
     "BadRequest",
@@ -113,6 +119,7 @@ __all__ = [
     "PartlyRefused",
     "PreconditionFailed",
     "Published",
+    "Query",
     "Queue",
     "Record",
     "Refused",
@@ -134,6 +141,7 @@ __all__ = [
     "Topic",
     "Unauthenticated",
     "Unavailable",
+    "View",
     "Worker",
 ]
 
@@ -142,6 +150,7 @@ _NAMES = {
     "aio.client": ("AsyncMillstream",),
     "aio.groups": ("AsyncGroup", "AsyncMember"),
     "aio.messages": ("AsyncMessage",),
+    "aio.queries": ("AsyncQuery",),
     "aio.queues": ("AsyncQueue",),
     "aio.replays": ("AsyncReplay",),
     "aio.mirrors": ("AsyncMirror",),
@@ -150,6 +159,7 @@ _NAMES = {
     "aio.streams": ("AsyncStream",),
     "aio.subscriptions": ("AsyncSubscription",),
     "aio.topics": ("AsyncRoute", "AsyncTopic"),
+    "aio.views": ("AsyncView",),
     "aio.work": ("AsyncWorker",),
     "errors": (
         "AlreadyExists",
@@ -185,6 +195,7 @@ _NAMES = {
     "sync.client": ("Millstream",),
     "sync.groups": ("Group", "Member"),
     "sync.messages": ("Message",),
+    "sync.queries": ("Query",),
     "sync.queues": ("Queue",),
     "sync.replays": ("Replay",),
     "sync.mirrors": ("Mirror",),
@@ -193,6 +204,7 @@ _NAMES = {
     "sync.streams": ("Stream",),
     "sync.subscriptions": ("Subscription",),
     "sync.topics": ("Route", "Topic"),
+    "sync.views": ("View",),
     "sync.work": ("Worker",),
     "working": ("Reject", "Retry"),
 }

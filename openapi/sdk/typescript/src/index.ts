@@ -32,6 +32,8 @@ export type { WatchOptions } from './nouns/watch.js';
 export { Job } from './nouns/job.js';
 export { Mirror } from './nouns/mirror.js';
 export { Source } from './nouns/source.js';
+export { Query } from './nouns/query.js';
+export { type RowOptions, type RowPageOptions, View } from './nouns/view.js';
 export { Socket, type SocketCallOptions, type SocketRequestOptions } from './nouns/socket.js';
 export {
   NewPublication,

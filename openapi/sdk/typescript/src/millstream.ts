@@ -10,6 +10,7 @@ import {
   listSources,
   listStreams,
   listTopics,
+  listViews,
   makeTicket,
 } from './generated/sdk.gen.js';
 import type {
@@ -21,9 +22,12 @@ import type {
   ListedStream,
   ReadyOut,
   MirrorOut,
+  QueryConfig,
+  QueryResultOut,
   SourceOut,
   TicketOut,
   TopicOut,
+  ViewOut,
 } from './generated/types.gen.js';
 import type { ReplyOptions } from './deliveries.js';
 import { Group } from './nouns/group.js';
@@ -37,6 +41,8 @@ import { Socket } from './nouns/socket.js';
 import { Source } from './nouns/source.js';
 import { Stream } from './nouns/stream.js';
 import { Topic } from './nouns/topic.js';
+import { Query, run } from './nouns/query.js';
+import { View } from './nouns/view.js';
 import { type CallOptions, type Options, settingsOf } from './transport/settings.js';
 import { Transport } from './transport/transport.js';
 
@@ -117,6 +123,25 @@ export class Millstream {
     return new Group(this.#transport, name);
   }
 
+  /** Return a view of a stream, whether it exists or not. */
+  view(name: string): View {
+    return new View(this.#transport, name);
+  }
+
+  /**
+   * Run Spark SQL once, and return the query with its rows, however long it takes.
+   *
+   * Throws Refused if it is not accepted, fails, or is cancelled.
+   */
+  runQuery(config: QueryConfig): Promise<QueryResultOut> {
+    return run(this.#transport, config);
+  }
+
+  /** Return a query by its id, whether it exists or not; `runQuery` starts one. */
+  query(id: string): Query {
+    return new Query(this.#transport, id);
+  }
+
   /** Return a mirror of another deployment's streams, whether it exists or not. */
   mirror(name: string): Mirror {
     return new Mirror(this.#transport, name);
@@ -174,6 +199,11 @@ export class Millstream {
   /** List topics by name. */
   topics({ prefix }: Pick<ListOptions, 'prefix'> = {}): AsyncGenerator<TopicOut, void, void> {
     return allPages((cursor) => listTopics({ client: this.client, query: { prefix, limit: PAGE, cursor } }));
+  }
+
+  /** List views by name. */
+  views({ prefix }: Pick<ListOptions, 'prefix'> = {}): AsyncGenerator<ViewOut, void, void> {
+    return allPages((cursor) => listViews({ client: this.client, query: { prefix, limit: PAGE, cursor } }));
   }
 
   /** List mirrors by name. */

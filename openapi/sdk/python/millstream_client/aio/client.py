@@ -5,9 +5,9 @@ A module is loaded when it is used: a program that only lists queues loads no su
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from uuid import uuid4
 
 import httpx
@@ -24,6 +24,7 @@ from millstream_client.core.api.replays.list_replays import list_replays
 from millstream_client.core.api.sources.list_sources import list_sources
 from millstream_client.core.api.streams.list_streams import list_streams
 from millstream_client.core.api.topics.list_topics import list_topics
+from millstream_client.core.api.views.list_views import list_views
 from millstream_client.core.models.job_kind import JobKind
 from millstream_client.core.models.job_state import JobState
 from millstream_client.core.types import UNSET
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from millstream_client.aio.groups import AsyncGroup
     from millstream_client.aio.jobs import AsyncJob
     from millstream_client.aio.mirrors import AsyncMirror
+    from millstream_client.aio.queries import AsyncQuery
     from millstream_client.aio.queues import AsyncQueue
     from millstream_client.aio.replays import AsyncReplay, AsyncReplays
     from millstream_client.aio.sockets import AsyncSocket
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from millstream_client.aio.streams import AsyncStream
     from millstream_client.aio.subscriptions import AsyncSubscription
     from millstream_client.aio.topics import AsyncTopic
+    from millstream_client.aio.views import AsyncView
     from millstream_client.calls import Call
     from millstream_client.core.models.archived_file_out import ArchivedFileOut
     from millstream_client.core.models.job_out import JobOut
@@ -49,10 +52,13 @@ if TYPE_CHECKING:
     from millstream_client.core.models.listed_queue import ListedQueue
     from millstream_client.core.models.listed_stream import ListedStream
     from millstream_client.core.models.mirror_out import MirrorOut
+    from millstream_client.core.models.query_result_out import QueryResultOut
     from millstream_client.core.models.ready_out import ReadyOut
     from millstream_client.core.models.replay_out import ReplayOut
     from millstream_client.core.models.source_out import SourceOut
     from millstream_client.core.models.topic_out import TopicOut
+    from millstream_client.core.models.view_out import ViewOut
+    from millstream_client.core.params import QueryConfigParams, QueryRelationConfigParams
 
 T = TypeVar("T")
 
@@ -170,6 +176,33 @@ class AsyncMillstream:
 
         return AsyncGroup(self.transport, name)
 
+    def view(self, name: str) -> AsyncView:
+        """Return a view of a stream, whether it exists or not."""
+        from millstream_client.aio.views import AsyncView
+
+        return AsyncView(self.transport, name)
+
+    async def run_query(
+        self,
+        sql: str,
+        from_: Mapping[str, QueryRelationConfigParams],
+        **config: Unpack[QueryConfigParams],
+    ) -> QueryResultOut:
+        """Run Spark SQL once, and return the query with its rows, however long it takes.
+
+        `from_` has streams, tables and views under their names in the query, with the fields of the REST API: `{"c": {"stream": "clicks",
+        "columns": "page string"}}`. Raises Refused if it is not accepted, fails, or is cancelled.
+        """
+        from millstream_client.aio.queries import run
+
+        return await run(self.transport, sql, from_, **config)
+
+    def query(self, name: str) -> AsyncQuery:
+        """Return a query by its id, whether it exists or not; `run_query` starts one."""
+        from millstream_client.aio.queries import AsyncQuery
+
+        return AsyncQuery(self.transport, name)
+
     def mirror(self, name: str) -> AsyncMirror:
         """Return a mirror of another deployment's streams, whether it exists or not."""
         from millstream_client.aio.mirrors import AsyncMirror
@@ -282,6 +315,15 @@ class AsyncMillstream:
 
         async for topic in all_pages(self.transport, ask):
             yield topic
+
+    async def views(self, prefix: str = "") -> AsyncIterator[ViewOut]:
+        """List views by name."""
+
+        def ask(cursor: str) -> Any:
+            return list_views(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+
+        async for view in all_pages(self.transport, ask):
+            yield view
 
     async def mirrors(self, prefix: str = "") -> AsyncIterator[MirrorOut]:
         """List mirrors by name."""

@@ -141,6 +141,38 @@ class PacingConfigParams(TypedDict, total=False):
     """Wait while the backlog of the target's consumers exceeds this."""
 
 
+class QueryConfigParams(TypedDict, total=False):
+    """A query, which is run once."""
+
+    rows_max: int
+    """Rows to return at most. If there are more, `truncated` is true."""
+    seconds_max: float
+    """Time after which the query is ended without rows."""
+
+
+class QueryRelationConfigParams(TypedDict, total=False):
+    """Relation of a query: a stream, a table or a view. Exactly one of the three is given."""
+
+    stream: str | None
+    """Stream whose records are read, also those of the archive."""
+    table: str | None
+    """Stream that is read as a table: the newest record of each key, with `key`, `value` and the `columns`. A record with empty or null data deletes its key."""
+    view: str | None
+    """View whose rows are read."""
+    columns: str
+    """Columns of the records' JSON data, such as `page string, ms bigint`. Each record also has `key`, `value`, `data`, `headers`, `event_time`, `arrival_time`, `shard` and `offset`."""
+    event_time: str
+    """Column with the event time, of type timestamp. Without one it is the producer's event time, or else the time of arrival."""
+    start: Literal["earliest", "latest", "time"]
+    """First record: `earliest`, or `time`."""
+    start_time: str | datetime | None
+    """With `time`: the first record that arrived then or later."""
+    end_time: str | datetime | None
+    """Only records that arrived before; null: all that there are now."""
+    on_bad: Literal["null", "skip"]
+    """Records whose data is not JSON of the columns: `null` for the columns that cannot be read, or `skip` the record."""
+
+
 class QueueConfigParams(TypedDict, total=False):
     """The complete configuration of a queue; omitted fields take their default."""
 
@@ -512,3 +544,55 @@ class TransformConfigParams(TypedDict, total=False):
     """Text in which `<name>` stands for the text of what it names."""
     strict: bool
     """Do not deliver a message without a value that a path names. Otherwise it is null in JSON and empty in text."""
+
+
+class ViewConfigParams(TypedDict, total=False):
+    """The complete configuration of a view."""
+
+    late: Literal["count", "drop"]
+    """Records whose windows have all ended before the watermark: `count` them in their rows, or `drop` them."""
+    sources: Literal["none", "range"]
+    """`range`: each row stores the first and the last offset, and the number, of the records of each shard that contributed to it, and they can be listed. `none`: it does not."""
+    into: Sequence[ViewSinkConfigParams]
+    """Streams and queues that get the changes of the rows."""
+    keep_seconds: float | None
+    """Rows whose window ended this long before the watermark are deleted. Null: never."""
+    rows_max: int
+    """A view with more rows stops, and keeps the rows that it has."""
+    keep_former_seconds: float
+    """A revision that was replaced is kept up to date this long, so that `POST …/rollbacks` returns to it at once. It costs what the present one does. At most 30 days."""
+
+
+class ViewInputConfigParams(TypedDict, total=False):
+    """Relation of a query: the stream that it follows, or a table. Exactly one is given."""
+
+    stream: str | None
+    table: str | None
+    """Stream that is read as a table, for joins: the newest record of each key, with `key`, `value` and the `columns`. A record with empty or null data deletes its key."""
+    columns: str
+    """Columns of the records' JSON data, such as `page string, ms bigint`. Each record also has `key`, `value`, `data`, `headers`, `event_time`, `arrival_time`, `shard` and `offset`."""
+    event_time: str
+    """Column with the event time, of type timestamp. Without one it is the producer's event time, or else the time of arrival."""
+    watermark_seconds: float
+    """Distance of the watermark behind the newest event time of a shard."""
+    idle_seconds: float
+    """A shard without records for this long does not hold the watermark back."""
+    start: Literal["earliest", "latest", "time"]
+    """First record of a new revision."""
+    start_time: str | datetime | None
+    """With `time`: start with the first record that arrived then or later."""
+    on_bad: Literal["null", "skip"]
+    """Records whose data is not JSON of the columns: `null` for the columns that cannot be read, or `skip` the record."""
+
+
+class ViewSinkConfigParams(TypedDict, total=False):
+    """A stream or a queue that gets the changes of a view's rows: exactly one of the two."""
+
+    stream: str | None
+    queue: str | None
+    emit: Literal["changes", "final"]
+    """`changes`: each change of a row. `final`: each row of a window once, when the watermark has passed its end, and later corrections."""
+    when: str
+    """A SQL condition on the columns of the rows, as `where` of a match: the sink gets the rows for which it holds. Empty: all."""
+    once_per_key: bool
+    """A row is sent only when it appears among those for which `when` holds."""

@@ -6,9 +6,9 @@ A module is loaded when it is used: a program that only lists queues loads no su
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from uuid import uuid4
 
 import httpx
@@ -23,6 +23,7 @@ from millstream_client.core.api.replays.list_replays import list_replays
 from millstream_client.core.api.sources.list_sources import list_sources
 from millstream_client.core.api.streams.list_streams import list_streams
 from millstream_client.core.api.topics.list_topics import list_topics
+from millstream_client.core.api.views.list_views import list_views
 from millstream_client.core.models.job_kind import JobKind
 from millstream_client.core.models.job_state import JobState
 from millstream_client.core.types import UNSET
@@ -40,13 +41,20 @@ if TYPE_CHECKING:
     from millstream_client.core.models.listed_queue import ListedQueue
     from millstream_client.core.models.listed_stream import ListedStream
     from millstream_client.core.models.mirror_out import MirrorOut
+    from millstream_client.core.models.query_result_out import QueryResultOut
     from millstream_client.core.models.ready_out import ReadyOut
     from millstream_client.core.models.replay_out import ReplayOut
     from millstream_client.core.models.source_out import SourceOut
     from millstream_client.core.models.topic_out import TopicOut
+    from millstream_client.core.models.view_out import ViewOut
+    from millstream_client.core.params import (
+        QueryConfigParams,
+        QueryRelationConfigParams,
+    )
     from millstream_client.sync.groups import Group
     from millstream_client.sync.jobs import Job
     from millstream_client.sync.mirrors import Mirror
+    from millstream_client.sync.queries import Query
     from millstream_client.sync.queues import Queue
     from millstream_client.sync.replays import Replay, Replays
     from millstream_client.sync.sockets import Socket
@@ -54,6 +62,7 @@ if TYPE_CHECKING:
     from millstream_client.sync.streams import Stream
     from millstream_client.sync.subscriptions import Subscription
     from millstream_client.sync.topics import Topic
+    from millstream_client.sync.views import View
 
 T = TypeVar("T")
 
@@ -171,6 +180,33 @@ class Millstream:
 
         return Group(self.transport, name)
 
+    def view(self, name: str) -> View:
+        """Return a view of a stream, whether it exists or not."""
+        from millstream_client.sync.views import View
+
+        return View(self.transport, name)
+
+    def run_query(
+        self,
+        sql: str,
+        from_: Mapping[str, QueryRelationConfigParams],
+        **config: Unpack[QueryConfigParams],
+    ) -> QueryResultOut:
+        """Run Spark SQL once, and return the query with its rows, however long it takes.
+
+        `from_` has streams, tables and views under their names in the query, with the fields of the REST API: `{"c": {"stream": "clicks",
+        "columns": "page string"}}`. Raises Refused if it is not accepted, fails, or is cancelled.
+        """
+        from millstream_client.sync.queries import run
+
+        return run(self.transport, sql, from_, **config)
+
+    def query(self, name: str) -> Query:
+        """Return a query by its id, whether it exists or not; `run_query` starts one."""
+        from millstream_client.sync.queries import Query
+
+        return Query(self.transport, name)
+
     def mirror(self, name: str) -> Mirror:
         """Return a mirror of another deployment's streams, whether it exists or not."""
         from millstream_client.sync.mirrors import Mirror
@@ -277,6 +313,15 @@ class Millstream:
 
         for topic in all_pages(self.transport, ask):
             yield topic
+
+    def views(self, prefix: str = "") -> Iterator[ViewOut]:
+        """List views by name."""
+
+        def ask(cursor: str) -> Any:
+            return list_views(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+
+        for view in all_pages(self.transport, ask):
+            yield view
 
     def mirrors(self, prefix: str = "") -> Iterator[MirrorOut]:
         """List mirrors by name."""

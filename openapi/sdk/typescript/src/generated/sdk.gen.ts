@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, Options as Options2, TDataShape } from './client/index.js';
-import type { AddStoreData, AddStoreErrors, AddStoreResponses, AppendColumnsData, AppendColumnsErrors, AppendColumnsResponses, AppendRawRecordData, AppendRawRecordErrors, AppendRawRecordResponses, AppendRecordsData, AppendRecordsErrors, AppendRecordsResponses, AppendRecordsToShardData, AppendRecordsToShardErrors, AppendRecordsToShardResponses, BacktestMatchData, BacktestMatchErrors, BacktestMatchResponses, BrowseMessagesData, BrowseMessagesErrors, BrowseMessagesResponses, CancelJobData, CancelJobErrors, CancelJobResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, ChangeKeyData, ChangeKeyErrors, ChangeKeyResponses, ChangeMessageData, ChangeMessageErrors, ChangeMessageResponses, ChangeMoveData, ChangeMoveErrors, ChangeMoveResponses, ChangeQueueData, ChangeQueueErrors, ChangeQueueResponses, ChangeRouteData, ChangeRouteErrors, ChangeRouteResponses, ChangeStreamData, ChangeStreamErrors, ChangeStreamResponses, ChangeTopicData, ChangeTopicErrors, ChangeTopicResponses, CheckLiveData, CheckLiveErrors, CheckLiveResponses, CheckReadyData, CheckReadyErrors, CheckReadyResponses, CloseSocketData, CloseSocketErrors, CloseSocketResponses, CommitOffsetsData, CommitOffsetsErrors, CommitOffsetsResponses, CommitStagedData, CommitStagedErrors, CommitStagedResponses, ConfigureStoresData, ConfigureStoresErrors, ConfigureStoresResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, DeleteBookmarkData, DeleteBookmarkErrors, DeleteBookmarkResponses, DeleteConsumerGroupData, DeleteConsumerGroupErrors, DeleteConsumerGroupResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteMirrorData, DeleteMirrorErrors, DeleteMirrorResponses, DeleteNamespaceData, DeleteNamespaceErrors, DeleteNamespaceResponses, DeleteQueueData, DeleteQueueErrors, DeleteQueueResponses, DeleteRouteData, DeleteRouteErrors, DeleteRouteResponses, DeleteSourceData, DeleteSourceErrors, DeleteSourceResponses, DeleteStreamData, DeleteStreamErrors, DeleteStreamResponses, DeleteTopicData, DeleteTopicErrors, DeleteTopicResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DiscardStagedData, DiscardStagedErrors, DiscardStagedResponses, EnableWebhookData, EnableWebhookErrors, EnableWebhookResponses, ExplainMessageData, ExplainMessageErrors, ExplainMessageResponses, FetchRecordsData, FetchRecordsErrors, FetchRecordsResponses, FlushArchiveData, FlushArchiveErrors, FlushArchiveResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetBacktestJobData, GetBacktestJobErrors, GetBacktestJobResponses, GetConsumerGroupData, GetConsumerGroupErrors, GetConsumerGroupResponses, GetGroupLagData, GetGroupLagErrors, GetGroupLagResponses, GetGroupSeriesData, GetGroupSeriesErrors, GetGroupSeriesResponses, GetJobData, GetJobErrors, GetJobResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetLatestRecordData, GetLatestRecordErrors, GetLatestRecordResponses, GetMessageData, GetMessageErrors, GetMessageHistoryData, GetMessageHistoryErrors, GetMessageHistoryResponses, GetMessageResponses, GetMessageRoutesData, GetMessageRoutesErrors, GetMessageRoutesResponses, GetMirrorData, GetMirrorErrors, GetMirrorResponses, GetMirrorStatsData, GetMirrorStatsErrors, GetMirrorStatsResponses, GetMoveData, GetMoveErrors, GetMoveResponses, GetNamespaceData, GetNamespaceErrors, GetNamespaceResponses, GetNamespaceSeriesData, GetNamespaceSeriesErrors, GetNamespaceSeriesResponses, GetPublishedMessageData, GetPublishedMessageErrors, GetPublishedMessageResponses, GetQueueData, GetQueueErrors, GetQueueResponses, GetQueueSeriesData, GetQueueSeriesErrors, GetQueueSeriesResponses, GetQueueStatsData, GetQueueStatsErrors, GetQueueStatsResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetReplyData, GetReplyErrors, GetReplyResponses, GetRouteData, GetRouteErrors, GetRouteResponses, GetRouteStatsData, GetRouteStatsErrors, GetRouteStatsResponses, GetSourceData, GetSourceErrors, GetSourceResponses, GetSourceStatsData, GetSourceStatsErrors, GetSourceStatsResponses, GetSourceUrlData, GetSourceUrlErrors, GetSourceUrlResponses, GetStoresData, GetStoresErrors, GetStoresResponses, GetStreamData, GetStreamErrors, GetStreamLoadData, GetStreamLoadErrors, GetStreamLoadResponses, GetStreamResponses, GetStreamSeriesData, GetStreamSeriesErrors, GetStreamSeriesResponses, GetTopicData, GetTopicErrors, GetTopicResponses, GetTopicStatsData, GetTopicStatsErrors, GetTopicStatsResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, JoinGroupData, JoinGroupErrors, JoinGroupResponses, LeaveGroupData, LeaveGroupErrors, LeaveGroupResponses, ListArchivedFilesData, ListArchivedFilesErrors, ListArchivedFilesResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListBookmarksData, ListBookmarksErrors, ListBookmarksResponses, ListConsumerGroupsData, ListConsumerGroupsErrors, ListConsumerGroupsResponses, ListDeadLettersData, ListDeadLettersErrors, ListDeadLettersResponses, ListDeathReasonsData, ListDeathReasonsErrors, ListDeathReasonsResponses, ListDeliveriesData, ListDeliveriesErrors, ListDeliveriesResponses, ListJobsData, ListJobsErrors, ListJobsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMirrorsData, ListMirrorsErrors, ListMirrorsResponses, ListMovesData, ListMovesErrors, ListMovesResponses, ListMutedAlertsData, ListMutedAlertsErrors, ListMutedAlertsResponses, ListNamespacesData, ListNamespacesErrors, ListNamespacesResponses, ListParkedGroupsData, ListParkedGroupsErrors, ListParkedGroupsResponses, ListProcessesData, ListProcessesErrors, ListProcessesResponses, ListQueueConsumersData, ListQueueConsumersErrors, ListQueueConsumersResponses, ListQueuesData, ListQueuesErrors, ListQueuesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListRoutesData, ListRoutesErrors, ListRoutesResponses, ListShardsData, ListShardsErrors, ListShardsResponses, ListSocketsData, ListSocketsErrors, ListSocketsResponses, ListSourceFailuresData, ListSourceFailuresErrors, ListSourceFailuresResponses, ListSourcesData, ListSourcesErrors, ListSourcesResponses, ListStreamsData, ListStreamsErrors, ListStreamsResponses, ListTopicsData, ListTopicsErrors, ListTopicsResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, MakeTicketData, MakeTicketErrors, MakeTicketResponses, MuteAlertData, MuteAlertErrors, MuteAlertResponses, PauseConsumerGroupData, PauseConsumerGroupErrors, PauseConsumerGroupResponses, PauseGroupData, PauseGroupErrors, PauseGroupResponses, PauseMirrorData, PauseMirrorErrors, PauseMirrorResponses, PauseQueueData, PauseQueueErrors, PauseQueueResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseRouteData, PauseRouteErrors, PauseRouteResponses, PauseSourceData, PauseSourceErrors, PauseSourceResponses, PauseWebhookData, PauseWebhookErrors, PauseWebhookResponses, PromoteMirrorData, PromoteMirrorErrors, PromoteMirrorResponses, PublishMessagesData, PublishMessagesErrors, PublishMessagesResponses, PublishRawMessageData, PublishRawMessageErrors, PublishRawMessageResponses, PublishRequestData, PublishRequestErrors, PublishRequestResponses, PurgeQueueData, PurgeQueueErrors, PurgeQueueResponses, PutBookmarkData, PutBookmarkErrors, PutBookmarkResponses, PutConsumerGroupData, PutConsumerGroupErrors, PutConsumerGroupResponses, PutFenceData, PutFenceErrors, PutFenceResponses, PutMirrorData, PutMirrorErrors, PutMirrorResponses, PutNamespaceData, PutNamespaceErrors, PutNamespaceResponses, PutQueueData, PutQueueErrors, PutQueueFenceData, PutQueueFenceErrors, PutQueueFenceResponses, PutQueueResponses, PutRouteData, PutRouteErrors, PutRouteResponses, PutSourceData, PutSourceErrors, PutSourceResponses, PutStreamData, PutStreamErrors, PutStreamResponses, PutTopicData, PutTopicErrors, PutTopicResponses, PutWebhookData, PutWebhookErrors, PutWebhookResponses, ReadEventsData, ReadEventsErrors, ReadEventsResponse, ReadEventsResponses, ReadQueueChangesData, ReadQueueChangesErrors, ReadQueueChangesResponses, ReadQueueContentsData, ReadQueueContentsErrors, ReadQueueContentsResponses, ReadShardData, ReadShardErrors, ReadShardEventsData, ReadShardEventsErrors, ReadShardEventsResponse, ReadShardEventsResponses, ReadShardResponses, ReadStreamData, ReadStreamErrors, ReadStreamResponses, ReadTableData, ReadTableErrors, ReadTableResponses, ReceiveMessagesData, ReceiveMessagesErrors, ReceiveMessagesResponses, RecoverStoresData, RecoverStoresErrors, RecoverStoresResponses, RedriveQueueData, RedriveQueueErrors, RedriveQueueResponses, RemoveStoreData, RemoveStoreErrors, RemoveStoreResponses, ReplaceStoreData, ReplaceStoreErrors, ReplaceStoreResponses, ResendDeliveriesData, ResendDeliveriesErrors, ResendDeliveriesResponses, ResendDeliveryData, ResendDeliveryErrors, ResendDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ReshardStreamData, ReshardStreamErrors, ReshardStreamResponses, ResumeConsumerGroupData, ResumeConsumerGroupErrors, ResumeConsumerGroupResponses, ResumeGroupData, ResumeGroupErrors, ResumeGroupResponses, ResumeMirrorData, ResumeMirrorErrors, ResumeMirrorResponses, ResumeQueueData, ResumeQueueErrors, ResumeQueueResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, ResumeRouteData, ResumeRouteErrors, ResumeRouteResponses, ResumeSourceData, ResumeSourceErrors, ResumeSourceResponses, ResumeWebhookData, ResumeWebhookErrors, ResumeWebhookResponses, RetryJobData, RetryJobErrors, RetryJobResponses, RetryReplayData, RetryReplayErrors, RetryReplayResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, RotateSourceUrlData, RotateSourceUrlErrors, RotateSourceUrlResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, SendHeartbeatData, SendHeartbeatErrors, SendHeartbeatResponses, SendMessagesData, SendMessagesErrors, SendMessagesResponses, SendRawMessageData, SendRawMessageErrors, SendRawMessageResponses, SendReplyData, SendReplyErrors, SendReplyResponses, SendRequestData, SendRequestErrors, SendRequestResponses, SettleMessagesData, SettleMessagesErrors, SettleMessagesResponses, StageRecordsData, StageRecordsErrors, StageRecordsResponses, StartBacktestJobData, StartBacktestJobErrors, StartBacktestJobResponses, StartMoveData, StartMoveErrors, StartMoveResponses, StartReplayData, StartReplayErrors, StartReplayResponses, SwitchOverStoresData, SwitchOverStoresErrors, SwitchOverStoresResponses, TestMatchData, TestMatchErrors, TestMatchResponses, TestSourceData, TestSourceErrors, TestSourceResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, TranslateConditionData, TranslateConditionErrors, TranslateConditionResponses, TruncateShardData, TruncateShardErrors, TruncateShardResponses, UnmuteAlertData, UnmuteAlertErrors, UnmuteAlertResponses, WhoamiData, WhoamiErrors, WhoamiResponses } from './types.gen.js';
+import type { AddStoreData, AddStoreErrors, AddStoreResponses, AppendColumnsData, AppendColumnsErrors, AppendColumnsResponses, AppendRawRecordData, AppendRawRecordErrors, AppendRawRecordResponses, AppendRecordsData, AppendRecordsErrors, AppendRecordsResponses, AppendRecordsToShardData, AppendRecordsToShardErrors, AppendRecordsToShardResponses, BacktestMatchData, BacktestMatchErrors, BacktestMatchResponses, BrowseMessagesData, BrowseMessagesErrors, BrowseMessagesResponses, CancelJobData, CancelJobErrors, CancelJobResponses, CancelQueryData, CancelQueryErrors, CancelQueryResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, ChangeKeyData, ChangeKeyErrors, ChangeKeyResponses, ChangeMessageData, ChangeMessageErrors, ChangeMessageResponses, ChangeMoveData, ChangeMoveErrors, ChangeMoveResponses, ChangeQueueData, ChangeQueueErrors, ChangeQueueResponses, ChangeRouteData, ChangeRouteErrors, ChangeRouteResponses, ChangeStreamData, ChangeStreamErrors, ChangeStreamResponses, ChangeTopicData, ChangeTopicErrors, ChangeTopicResponses, CheckLiveData, CheckLiveErrors, CheckLiveResponses, CheckReadyData, CheckReadyErrors, CheckReadyResponses, CloseSocketData, CloseSocketErrors, CloseSocketResponses, CommitOffsetsData, CommitOffsetsErrors, CommitOffsetsResponses, CommitStagedData, CommitStagedErrors, CommitStagedResponses, ConfigureStoresData, ConfigureStoresErrors, ConfigureStoresResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, DeleteBookmarkData, DeleteBookmarkErrors, DeleteBookmarkResponses, DeleteConsumerGroupData, DeleteConsumerGroupErrors, DeleteConsumerGroupResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteMirrorData, DeleteMirrorErrors, DeleteMirrorResponses, DeleteNamespaceData, DeleteNamespaceErrors, DeleteNamespaceResponses, DeleteQueueData, DeleteQueueErrors, DeleteQueueResponses, DeleteRouteData, DeleteRouteErrors, DeleteRouteResponses, DeleteSourceData, DeleteSourceErrors, DeleteSourceResponses, DeleteStreamData, DeleteStreamErrors, DeleteStreamResponses, DeleteTopicData, DeleteTopicErrors, DeleteTopicResponses, DeleteViewData, DeleteViewErrors, DeleteViewResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DiscardStagedData, DiscardStagedErrors, DiscardStagedResponses, EnableWebhookData, EnableWebhookErrors, EnableWebhookResponses, ExplainMessageData, ExplainMessageErrors, ExplainMessageResponses, FetchRecordsData, FetchRecordsErrors, FetchRecordsResponses, FlushArchiveData, FlushArchiveErrors, FlushArchiveResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetBacktestJobData, GetBacktestJobErrors, GetBacktestJobResponses, GetConsumerGroupData, GetConsumerGroupErrors, GetConsumerGroupResponses, GetGroupLagData, GetGroupLagErrors, GetGroupLagResponses, GetGroupSeriesData, GetGroupSeriesErrors, GetGroupSeriesResponses, GetJobData, GetJobErrors, GetJobResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetLatestRecordData, GetLatestRecordErrors, GetLatestRecordResponses, GetMessageData, GetMessageErrors, GetMessageHistoryData, GetMessageHistoryErrors, GetMessageHistoryResponses, GetMessageResponses, GetMessageRoutesData, GetMessageRoutesErrors, GetMessageRoutesResponses, GetMirrorData, GetMirrorErrors, GetMirrorResponses, GetMirrorStatsData, GetMirrorStatsErrors, GetMirrorStatsResponses, GetMoveData, GetMoveErrors, GetMoveResponses, GetNamespaceData, GetNamespaceErrors, GetNamespaceResponses, GetNamespaceSeriesData, GetNamespaceSeriesErrors, GetNamespaceSeriesResponses, GetPublishedMessageData, GetPublishedMessageErrors, GetPublishedMessageResponses, GetQueryData, GetQueryErrors, GetQueryResponses, GetQueueData, GetQueueErrors, GetQueueResponses, GetQueueSeriesData, GetQueueSeriesErrors, GetQueueSeriesResponses, GetQueueStatsData, GetQueueStatsErrors, GetQueueStatsResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetReplyData, GetReplyErrors, GetReplyResponses, GetRouteData, GetRouteErrors, GetRouteResponses, GetRouteStatsData, GetRouteStatsErrors, GetRouteStatsResponses, GetSourceData, GetSourceErrors, GetSourceResponses, GetSourceStatsData, GetSourceStatsErrors, GetSourceStatsResponses, GetSourceUrlData, GetSourceUrlErrors, GetSourceUrlResponses, GetStoresData, GetStoresErrors, GetStoresResponses, GetStreamData, GetStreamErrors, GetStreamLoadData, GetStreamLoadErrors, GetStreamLoadResponses, GetStreamResponses, GetStreamSeriesData, GetStreamSeriesErrors, GetStreamSeriesResponses, GetTopicData, GetTopicErrors, GetTopicResponses, GetTopicStatsData, GetTopicStatsErrors, GetTopicStatsResponses, GetViewData, GetViewErrors, GetViewResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, JoinGroupData, JoinGroupErrors, JoinGroupResponses, LeaveGroupData, LeaveGroupErrors, LeaveGroupResponses, ListArchivedFilesData, ListArchivedFilesErrors, ListArchivedFilesResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListBookmarksData, ListBookmarksErrors, ListBookmarksResponses, ListConsumerGroupsData, ListConsumerGroupsErrors, ListConsumerGroupsResponses, ListDeadLettersData, ListDeadLettersErrors, ListDeadLettersResponses, ListDeathReasonsData, ListDeathReasonsErrors, ListDeathReasonsResponses, ListDeliveriesData, ListDeliveriesErrors, ListDeliveriesResponses, ListJobsData, ListJobsErrors, ListJobsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMirrorsData, ListMirrorsErrors, ListMirrorsResponses, ListMovesData, ListMovesErrors, ListMovesResponses, ListMutedAlertsData, ListMutedAlertsErrors, ListMutedAlertsResponses, ListNamespacesData, ListNamespacesErrors, ListNamespacesResponses, ListParkedGroupsData, ListParkedGroupsErrors, ListParkedGroupsResponses, ListProcessesData, ListProcessesErrors, ListProcessesResponses, ListQueueConsumersData, ListQueueConsumersErrors, ListQueueConsumersResponses, ListQueuesData, ListQueuesErrors, ListQueuesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListRoutesData, ListRoutesErrors, ListRoutesResponses, ListShardsData, ListShardsErrors, ListShardsResponses, ListSocketsData, ListSocketsErrors, ListSocketsResponses, ListSourceFailuresData, ListSourceFailuresErrors, ListSourceFailuresResponses, ListSourcesData, ListSourcesErrors, ListSourcesResponses, ListStreamsData, ListStreamsErrors, ListStreamsResponses, ListTopicsData, ListTopicsErrors, ListTopicsResponses, ListViewBatchesData, ListViewBatchesErrors, ListViewBatchesResponses, ListViewsData, ListViewsErrors, ListViewSourcesData, ListViewSourcesErrors, ListViewSourcesResponses, ListViewsResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, MakeTicketData, MakeTicketErrors, MakeTicketResponses, MuteAlertData, MuteAlertErrors, MuteAlertResponses, PauseConsumerGroupData, PauseConsumerGroupErrors, PauseConsumerGroupResponses, PauseGroupData, PauseGroupErrors, PauseGroupResponses, PauseMirrorData, PauseMirrorErrors, PauseMirrorResponses, PauseQueueData, PauseQueueErrors, PauseQueueResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseRouteData, PauseRouteErrors, PauseRouteResponses, PauseSourceData, PauseSourceErrors, PauseSourceResponses, PauseViewData, PauseViewErrors, PauseViewResponses, PauseWebhookData, PauseWebhookErrors, PauseWebhookResponses, PromoteMirrorData, PromoteMirrorErrors, PromoteMirrorResponses, PublishMessagesData, PublishMessagesErrors, PublishMessagesResponses, PublishRawMessageData, PublishRawMessageErrors, PublishRawMessageResponses, PublishRequestData, PublishRequestErrors, PublishRequestResponses, PurgeQueueData, PurgeQueueErrors, PurgeQueueResponses, PutBookmarkData, PutBookmarkErrors, PutBookmarkResponses, PutConsumerGroupData, PutConsumerGroupErrors, PutConsumerGroupResponses, PutFenceData, PutFenceErrors, PutFenceResponses, PutMirrorData, PutMirrorErrors, PutMirrorResponses, PutNamespaceData, PutNamespaceErrors, PutNamespaceResponses, PutQueueData, PutQueueErrors, PutQueueFenceData, PutQueueFenceErrors, PutQueueFenceResponses, PutQueueResponses, PutRouteData, PutRouteErrors, PutRouteResponses, PutSourceData, PutSourceErrors, PutSourceResponses, PutStreamData, PutStreamErrors, PutStreamResponses, PutTopicData, PutTopicErrors, PutTopicResponses, PutViewData, PutViewErrors, PutViewResponses, PutWebhookData, PutWebhookErrors, PutWebhookResponses, ReadEventsData, ReadEventsErrors, ReadEventsResponse, ReadEventsResponses, ReadQueueChangesData, ReadQueueChangesErrors, ReadQueueChangesResponses, ReadQueueContentsData, ReadQueueContentsErrors, ReadQueueContentsResponses, ReadShardData, ReadShardErrors, ReadShardEventsData, ReadShardEventsErrors, ReadShardEventsResponse, ReadShardEventsResponses, ReadShardResponses, ReadStreamData, ReadStreamErrors, ReadStreamResponses, ReadTableData, ReadTableErrors, ReadTableResponses, ReadViewRowsData, ReadViewRowsErrors, ReadViewRowsResponses, RebuildViewData, RebuildViewErrors, RebuildViewResponses, ReceiveMessagesData, ReceiveMessagesErrors, ReceiveMessagesResponses, RecoverStoresData, RecoverStoresErrors, RecoverStoresResponses, RedriveQueueData, RedriveQueueErrors, RedriveQueueResponses, RemoveStoreData, RemoveStoreErrors, RemoveStoreResponses, ReplaceStoreData, ReplaceStoreErrors, ReplaceStoreResponses, ResendDeliveriesData, ResendDeliveriesErrors, ResendDeliveriesResponses, ResendDeliveryData, ResendDeliveryErrors, ResendDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ReshardStreamData, ReshardStreamErrors, ReshardStreamResponses, ResumeConsumerGroupData, ResumeConsumerGroupErrors, ResumeConsumerGroupResponses, ResumeGroupData, ResumeGroupErrors, ResumeGroupResponses, ResumeMirrorData, ResumeMirrorErrors, ResumeMirrorResponses, ResumeQueueData, ResumeQueueErrors, ResumeQueueResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, ResumeRouteData, ResumeRouteErrors, ResumeRouteResponses, ResumeSourceData, ResumeSourceErrors, ResumeSourceResponses, ResumeViewData, ResumeViewErrors, ResumeViewResponses, ResumeWebhookData, ResumeWebhookErrors, ResumeWebhookResponses, RetryJobData, RetryJobErrors, RetryJobResponses, RetryReplayData, RetryReplayErrors, RetryReplayResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RollBackViewData, RollBackViewErrors, RollBackViewResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, RotateSourceUrlData, RotateSourceUrlErrors, RotateSourceUrlResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, RunQueryData, RunQueryErrors, RunQueryResponses, SendHeartbeatData, SendHeartbeatErrors, SendHeartbeatResponses, SendMessagesData, SendMessagesErrors, SendMessagesResponses, SendRawMessageData, SendRawMessageErrors, SendRawMessageResponses, SendReplyData, SendReplyErrors, SendReplyResponses, SendRequestData, SendRequestErrors, SendRequestResponses, SettleMessagesData, SettleMessagesErrors, SettleMessagesResponses, StageRecordsData, StageRecordsErrors, StageRecordsResponses, StartBacktestJobData, StartBacktestJobErrors, StartBacktestJobResponses, StartMoveData, StartMoveErrors, StartMoveResponses, StartReplayData, StartReplayErrors, StartReplayResponses, SwitchOverStoresData, SwitchOverStoresErrors, SwitchOverStoresResponses, TestMatchData, TestMatchErrors, TestMatchResponses, TestSourceData, TestSourceErrors, TestSourceResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, TranslateConditionData, TranslateConditionErrors, TranslateConditionResponses, TruncateShardData, TruncateShardErrors, TruncateShardResponses, UnmuteAlertData, UnmuteAlertErrors, UnmuteAlertResponses, WhoamiData, WhoamiErrors, WhoamiResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -677,6 +677,49 @@ export const putNamespace = <ThrowOnError extends boolean = true>(options: Optio
 export const listProcesses = <ThrowOnError extends boolean = true>(options?: Options<ListProcessesData, ThrowOnError>) => (options?.client ?? client).get<ListProcessesResponses, ListProcessesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/processes',
+    ...options
+});
+
+/**
+ * Run a query once, and return its rows.
+ *
+ * Run a query once, and return its rows.
+ *
+ * It reads the records that its streams have now, and the present rows of its views. The response is 200 with the rows if the query ends within 20 seconds. Otherwise, and if no worker runs, it is 202: read the rows at
+ * `/v1/queries/{query}`. A query that is not accepted is 422 `sql_refused`, with its line and column, and what to write instead; one that
+ * fails is 422 `query_failed`. The caller needs `query:run` and `stream:read` on the streams, and `query:run` and `view:read` on the views.
+ */
+export const runQuery = <ThrowOnError extends boolean = true>(options: Options<RunQueryData, ThrowOnError>) => (options.client ?? client).post<RunQueryResponses, RunQueryErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/queries',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Cancel a query; one that has ended stays as it is.
+ *
+ * Cancel a query; one that has ended stays as it is.
+ *
+ * One that runs ends within seconds; until then its `requested_state` is 'cancel'.
+ */
+export const cancelQuery = <ThrowOnError extends boolean = true>(options: Options<CancelQueryData, ThrowOnError>) => (options.client ?? client).delete<CancelQueryResponses, CancelQueryErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/queries/{query}',
+    ...options
+});
+
+/**
+ * Show a query, with its rows once it is done. They are kept for a day.
+ *
+ * Show a query, with its rows once it is done. They are kept for a day.
+ */
+export const getQuery = <ThrowOnError extends boolean = true>(options: Options<GetQueryData, ThrowOnError>) => (options.client ?? client).get<GetQueryResponses, GetQueryErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/queries/{query}',
     ...options
 });
 
@@ -2241,6 +2284,152 @@ export const getRouteStats = <ThrowOnError extends boolean = true>(options: Opti
 export const getTopicStats = <ThrowOnError extends boolean = true>(options: Options<GetTopicStatsData, ThrowOnError>) => (options.client ?? client).get<GetTopicStatsResponses, GetTopicStatsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/topics/{topic}/stats',
+    ...options
+});
+
+/**
+ * List views by name.
+ *
+ * List views by name.
+ */
+export const listViews = <ThrowOnError extends boolean = true>(options?: Options<ListViewsData, ThrowOnError>) => (options?.client ?? client).get<ListViewsResponses, ListViewsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/views',
+    ...options
+});
+
+/**
+ * Delete a view and its rows. The stream is kept.
+ *
+ * Delete a view and its rows. The stream is kept.
+ */
+export const deleteView = <ThrowOnError extends boolean = true>(options: Options<DeleteViewData, ThrowOnError>) => (options.client ?? client).delete<DeleteViewResponses, DeleteViewErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/views/{view}',
+    ...options
+});
+
+/**
+ * Show a view, the plan of its query, and what its rows include.
+ *
+ * Show a view, the plan of its query, and what its rows include.
+ */
+export const getView = <ThrowOnError extends boolean = true>(options: Options<GetViewData, ThrowOnError>) => (options.client ?? client).get<GetViewResponses, GetViewErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/views/{view}',
+    ...options
+});
+
+/**
+ * Create a view, whose rows a SQL query over a stream keeps up to date, or replace its configuration.
+ *
+ * Create a view, whose rows a SQL query over a stream keeps up to date, or replace its configuration.
+ *
+ * A worker plans the query; the response has the columns of the rows (`output`) and those that identify a row (`key`), also
+ * for a dry run. A query that is not accepted is 422 `sql_refused`, with its line and column, and what to write instead.
+ * Without a worker, or while it starts, the response is 503 `view_plan_pending`, and nothing is stored.
+ *
+ * Another query starts a new revision: the present rows answer until it has caught up, and it then replaces them. Whether the
+ * view is paused does not change. The caller needs `stream:read` on the streams, and `stream:put` or `queue:send` on the sinks. With `If-None-Match: *`, an existing view is
+ * not changed: the response is 412, with the view (`current`) and the requested fields that differ from it (`changes`).
+ */
+export const putView = <ThrowOnError extends boolean = true>(options: Options<PutViewData, ThrowOnError>) => (options.client ?? client).put<PutViewResponses, PutViewErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/views/{view}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List the last batches of a view, the newest first.
+ *
+ * List the last batches of a view, the newest first.
+ */
+export const listViewBatches = <ThrowOnError extends boolean = true>(options: Options<ListViewBatchesData, ThrowOnError>) => (options.client ?? client).get<ListViewBatchesResponses, ListViewBatchesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/views/{view}/batches',
+    ...options
+});
+
+/**
+ * Resume a paused view, or one that has stopped.
+ *
+ * Resume a paused view, or one that has stopped.
+ */
+export const resumeView = <ThrowOnError extends boolean = true>(options: Options<ResumeViewData, ThrowOnError>) => (options.client ?? client).delete<ResumeViewResponses, ResumeViewErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/views/{view}/pause',
+    ...options
+});
+
+/**
+ * Pause a view. Its rows stay, and it continues where it was when it is resumed.
+ *
+ * Pause a view. Its rows stay, and it continues where it was when it is resumed.
+ */
+export const pauseView = <ThrowOnError extends boolean = true>(options: Options<PauseViewData, ThrowOnError>) => (options.client ?? client).put<PauseViewResponses, PauseViewErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/views/{view}/pause',
+    ...options
+});
+
+/**
+ * Build the rows of a view again from the oldest records, beside the present ones.
+ *
+ * Build the rows of a view again from the oldest records, beside the present ones.
+ *
+ * When the new revision has caught up, it replaces the present one at the same records, and its `report` compares their rows.
+ */
+export const rebuildView = <ThrowOnError extends boolean = true>(options: Options<RebuildViewData, ThrowOnError>) => (options.client ?? client).post<RebuildViewResponses, RebuildViewErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/views/{view}/rebuilds',
+    ...options
+});
+
+/**
+ * Return to the former revision of a view: put its query again.
+ *
+ * Return to the former revision of a view: put its query again.
+ *
+ * `building` is that revision; within about a second, when both include the same records, it replaces the present one, which is then
+ * the former one. Sinks get the rows in which the two differ. Only a view with `keep_former_seconds` has a former revision. The caller
+ * needs `stream:read` on its streams.
+ */
+export const rollBackView = <ThrowOnError extends boolean = true>(options: Options<RollBackViewData, ThrowOnError>) => (options.client ?? client).post<RollBackViewResponses, RollBackViewErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/views/{view}/rollbacks',
+    ...options
+});
+
+/**
+ * Read rows of a view, in the order of their keys.
+ *
+ * Read rows of a view, in the order of their keys.
+ *
+ * All rows of a page belong to one batch, which `as_of` describes; the next page may belong to a later one. Numbers that JSON cannot
+ * hold exactly, such as decimals, are returned as the query computed them.
+ */
+export const readViewRows = <ThrowOnError extends boolean = true>(options: Options<ReadViewRowsData, ThrowOnError>) => (options.client ?? client).get<ReadViewRowsResponses, ReadViewRowsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/views/{view}/rows',
+    ...options
+});
+
+/**
+ * List the records that contributed to a row, for a view whose `sources` are `range`.
+ *
+ * List the records that contributed to a row, for a view whose `sources` are `range`.
+ *
+ * `key` has the values of all columns of the key. A worker finds the records by the query; without one, or while it starts, the
+ * response is 503 `view_sources_pending`. The records of tables, as they are now, decide about joins, and late records that the view
+ * dropped are listed too. The caller also needs `stream:read` on the stream.
+ */
+export const listViewSources = <ThrowOnError extends boolean = true>(options: Options<ListViewSourcesData, ThrowOnError>) => (options.client ?? client).get<ListViewSourcesResponses, ListViewSourcesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/views/{view}/rows/sources',
     ...options
 });
 

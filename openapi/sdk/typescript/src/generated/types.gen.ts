@@ -20,7 +20,7 @@ export type AcceptedReply = {
  *
  * A mute names it: a state that gets worse has another kind, which is not muted.
  */
-export type AlertKind = 'check_failed' | 'sweeper_missing' | 'store_full' | 'queue_full' | 'queue_expiring' | 'group_expiring' | 'source_full' | 'store_unknown_replica' | 'queue_stalled' | 'queue_paused' | 'queue_parked' | 'queue_blocked' | 'queue_behind' | 'group_stalled' | 'group_paused' | 'group_behind' | 'source_blocked' | 'deliverer_missing' | 'jobs_unserved' | 'dead_letters' | 'dead_letter_queue' | 'webhook_disabled' | 'webhook_blocked' | 'webhook_failing' | 'source_rejecting' | 'route_failing' | 'route_behind' | 'mirror_failing' | 'mirror_behind' | 'job_failed' | 'archive_behind' | 'object_failing' | 'process_overloaded' | 'store_nearly_full' | 'store_copy_missing' | 'queue_quiet' | 'group_quiet' | 'dead_letters_old' | 'dead_letter_queue_old';
+export type AlertKind = 'check_failed' | 'sweeper_missing' | 'store_full' | 'queue_full' | 'queue_expiring' | 'group_expiring' | 'source_full' | 'store_unknown_replica' | 'queue_stalled' | 'queue_paused' | 'queue_parked' | 'queue_blocked' | 'queue_behind' | 'group_stalled' | 'group_paused' | 'group_behind' | 'source_blocked' | 'deliverer_missing' | 'jobs_unserved' | 'dead_letters' | 'dead_letter_queue' | 'webhook_disabled' | 'webhook_blocked' | 'webhook_failing' | 'source_rejecting' | 'route_failing' | 'route_behind' | 'view_sink_failing' | 'view_sink_behind' | 'mirror_failing' | 'mirror_behind' | 'job_failed' | 'archive_behind' | 'object_failing' | 'process_overloaded' | 'store_nearly_full' | 'store_copy_missing' | 'queue_quiet' | 'group_quiet' | 'dead_letters_old' | 'dead_letter_queue_old';
 
 /**
  * ApiProtocol
@@ -710,6 +710,15 @@ export type BackoffOut = {
 };
 
 /**
+ * BadPolicy
+ *
+ * Treatment of records whose data is not JSON of the declared columns.
+ *
+ * null: the columns that cannot be read are null. skip: the record is left out. Both are counted.
+ */
+export type BadPolicy = 'null' | 'skip';
+
+/**
  * BlockedShard
  *
  * A shard that is blocked by its first record, and the last error of that record.
@@ -1342,11 +1351,21 @@ export type DisabledReason = 'gone' | 'failing' | 'invalid';
 export type Effect = 'allow' | 'deny';
 
 /**
+ * Emit
+ *
+ * Changes that a sink gets.
+ *
+ * changes: each change of a row by a batch. final: each row of a window once, when the watermark has passed the window's end, and
+ * later corrections of it.
+ */
+export type Emit = 'changes' | 'final';
+
+/**
  * ErrorCode
  *
  * Stable error codes, which know whether a retry makes sense and whether nothing happened.
  */
-export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fan_out_too_large' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'match_invalid' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'mirror_not_found' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'not_enough_replicas' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'outbox_full' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'replica_set_refused' | 'reply_taken' | 'reply_too_late' | 'request_not_found' | 'route_cycle' | 'route_not_found' | 'route_owned' | 'routes_limit' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'signature_rejected' | 'socket_not_found' | 'source_not_found' | 'source_paused' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'stream_recreated' | 'too_many_producers' | 'topic_not_found' | 'topic_read_only' | 'unauthenticated' | 'unroutable' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
+export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fan_out_too_large' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'match_invalid' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'mirror_not_found' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'not_enough_replicas' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'outbox_full' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'query_failed' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'replica_set_refused' | 'reply_taken' | 'reply_too_late' | 'request_not_found' | 'route_cycle' | 'route_not_found' | 'route_owned' | 'routes_limit' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'signature_rejected' | 'socket_not_found' | 'source_not_found' | 'source_paused' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'stream_recreated' | 'too_many_producers' | 'topic_not_found' | 'topic_read_only' | 'unauthenticated' | 'unroutable' | 'validation_failed' | 'view_behind' | 'view_not_found' | 'view_plan_pending' | 'view_revision_not_found' | 'view_sources_pending' | 'view_sources_untracked' | 'webhook_busy' | 'webhook_not_found';
 
 /**
  * EstimateOut
@@ -2206,7 +2225,7 @@ export type JobDetail = {
  *
  * Type of a job.
  */
-export type JobKind = 'archive' | 'compact' | 'replay' | 'backtest';
+export type JobKind = 'archive' | 'compact' | 'replay' | 'backtest' | 'view_plan' | 'view_search' | 'view_scan' | 'query';
 
 /**
  * JobOut
@@ -2685,6 +2704,15 @@ export type LastReceiver = {
     address?: string;
     client?: string;
 };
+
+/**
+ * LatePolicy
+ *
+ * Treatment of late records: those whose windows have all ended before the watermark.
+ *
+ * count: they change their rows as others do. drop: they change nothing. Both are counted.
+ */
+export type LatePolicy = 'count' | 'drop';
 
 /**
  * LeaseStore
@@ -4571,7 +4599,7 @@ export type Problem = {
     status: number;
     detail: string;
     instance?: string;
-    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'match_invalid' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_recreated' | 'stream_read_only' | 'topic_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'socket_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'source_not_found' | 'source_paused' | 'signature_rejected' | 'outbox_full' | 'topic_not_found' | 'route_not_found' | 'routes_limit' | 'route_cycle' | 'route_owned' | 'unroutable' | 'fan_out_too_large' | 'request_not_found' | 'reply_too_late' | 'reply_taken' | 'mirror_not_found' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'not_enough_replicas' | 'replica_set_refused' | 'storage_timeout';
+    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'match_invalid' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_recreated' | 'stream_read_only' | 'topic_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'socket_not_found' | 'job_refused' | 'view_not_found' | 'view_revision_not_found' | 'view_plan_pending' | 'view_sources_pending' | 'view_sources_untracked' | 'view_behind' | 'query_failed' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'source_not_found' | 'source_paused' | 'signature_rejected' | 'outbox_full' | 'topic_not_found' | 'route_not_found' | 'routes_limit' | 'route_cycle' | 'route_owned' | 'unroutable' | 'fan_out_too_large' | 'request_not_found' | 'reply_too_late' | 'reply_taken' | 'mirror_not_found' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'not_enough_replicas' | 'replica_set_refused' | 'storage_timeout';
     retryable: boolean;
     request_id: string;
     /**
@@ -4820,6 +4848,250 @@ export type Purged = {
      * Purged
      */
     purged: number;
+};
+
+/**
+ * QueryAsOf
+ *
+ * Records of a relation that the rows of a query include.
+ */
+export type QueryAsOf = {
+    /**
+     * Positions
+     *
+     * Next offset by shard: all before it are included, from the start on.
+     */
+    positions: {
+        [key: string]: number;
+    };
+    /**
+     * Revision
+     *
+     * Revision of a view; null for a stream.
+     */
+    revision: number | null;
+    /**
+     * Batch
+     *
+     * Batch of a view; null for a stream.
+     */
+    batch: number | null;
+};
+
+/**
+ * QueryConfig
+ *
+ * A query, which is run once.
+ */
+export type QueryConfig = {
+    /**
+     * Sql
+     *
+     * A SELECT of Spark SQL over the names in `from`: joins, `group by`, window functions, `order by`, `limit`.
+     */
+    sql: string;
+    /**
+     * From
+     *
+     * Streams, tables and views, under their names in the query.
+     */
+    from: {
+        [key: string]: QueryRelationConfig;
+    };
+    /**
+     * Rows Max
+     *
+     * Rows to return at most. If there are more, `truncated` is true.
+     */
+    rows_max?: number;
+    /**
+     * Seconds Max
+     *
+     * Time after which the query is ended without rows.
+     */
+    seconds_max?: number;
+};
+
+/**
+ * QueryOut
+ *
+ * A query and its state, without its rows.
+ */
+export type QueryOut = {
+    /**
+     * Id
+     *
+     * Id by which it is read and cancelled.
+     */
+    id: string;
+    state: JobState;
+    /**
+     * Pending action.
+     */
+    requested_state: RequestedState;
+    /**
+     * Why it makes no progress; null if it does.
+     */
+    waiting_for: WaitReason | null;
+    /**
+     * Failure
+     *
+     * Why it failed; empty if it did not.
+     */
+    failure: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Started At
+     */
+    started_at: string | null;
+    /**
+     * Ended At
+     */
+    ended_at: string | null;
+};
+
+/**
+ * QueryRelationConfig
+ *
+ * Relation of a query: a stream, a table or a view. Exactly one of the three is given.
+ */
+export type QueryRelationConfig = {
+    /**
+     * Stream
+     *
+     * Stream whose records are read, also those of the archive.
+     */
+    stream?: string | null;
+    /**
+     * Table
+     *
+     * Stream that is read as a table: the newest record of each key, with `key`, `value` and the `columns`. A record with empty or null data deletes its key.
+     */
+    table?: string | null;
+    /**
+     * View
+     *
+     * View whose rows are read.
+     */
+    view?: string | null;
+    /**
+     * Columns
+     *
+     * Columns of the records' JSON data, such as `page string, ms bigint`. Each record also has `key`, `value`, `data`, `headers`, `event_time`, `arrival_time`, `shard` and `offset`.
+     */
+    columns?: string;
+    /**
+     * Event Time
+     *
+     * Column with the event time, of type timestamp. Without one it is the producer's event time, or else the time of arrival.
+     */
+    event_time?: string;
+    /**
+     * First record: `earliest`, or `time`.
+     */
+    start?: StartAt;
+    /**
+     * Start Time
+     *
+     * With `time`: the first record that arrived then or later.
+     */
+    start_time?: string | null;
+    /**
+     * End Time
+     *
+     * Only records that arrived before; null: all that there are now.
+     */
+    end_time?: string | null;
+    /**
+     * Records whose data is not JSON of the columns: `null` for the columns that cannot be read, or `skip` the record.
+     */
+    on_bad?: BadPolicy;
+};
+
+/**
+ * QueryResultOut
+ *
+ * A query with its rows, once it is done.
+ */
+export type QueryResultOut = {
+    /**
+     * Id
+     *
+     * Id by which it is read and cancelled.
+     */
+    id: string;
+    state: JobState;
+    /**
+     * Pending action.
+     */
+    requested_state: RequestedState;
+    /**
+     * Why it makes no progress; null if it does.
+     */
+    waiting_for: WaitReason | null;
+    /**
+     * Failure
+     *
+     * Why it failed; empty if it did not.
+     */
+    failure: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Started At
+     */
+    started_at: string | null;
+    /**
+     * Ended At
+     */
+    ended_at: string | null;
+    /**
+     * Columns
+     *
+     * Columns of the rows, in the order of the query.
+     */
+    columns: Array<ViewColumnOut>;
+    /**
+     * Rows
+     *
+     * Each is an object with the columns. Empty until the query is done.
+     */
+    rows: Array<{
+        [key: string]: unknown;
+    }>;
+    /**
+     * Truncated
+     *
+     * The query has more rows than are returned.
+     */
+    truncated: boolean;
+    /**
+     * As Of
+     *
+     * Records that the rows include, by relation.
+     */
+    as_of: {
+        [key: string]: QueryAsOf;
+    };
+    /**
+     * Records
+     *
+     * Records, or rows of a view, that were read, by relation.
+     */
+    records: {
+        [key: string]: number;
+    };
+    /**
+     * Seconds
+     *
+     * Duration of the last attempt.
+     */
+    seconds: number | null;
 };
 
 /**
@@ -7278,6 +7550,33 @@ export type RouteTargetOut = {
 };
 
 /**
+ * RowDifferenceOut
+ *
+ * A row before and after a rebuild; null where there is none.
+ */
+export type RowDifferenceOut = {
+    /**
+     * Before
+     */
+    before: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * After
+     */
+    after: {
+        [key: string]: unknown;
+    } | null;
+};
+
+/**
+ * RowOrder
+ *
+ * Order of rows by their keys.
+ */
+export type RowOrder = 'asc' | 'desc';
+
+/**
  * SampleBy
  *
  * Sampling unit: a key is selected with all of its records.
@@ -7991,6 +8290,13 @@ export type SourceIntoOut = {
 };
 
 /**
+ * SourceMode
+ *
+ * Storage of the sources of rows. range: the first and the last offset of each shard.
+ */
+export type SourceMode = 'none' | 'range';
+
+/**
  * SourceOut
  *
  * A source: its configuration and its version, which is the ETag.
@@ -8038,6 +8344,32 @@ export type SourcePage = {
      * Next Cursor
      */
     next_cursor: string | null;
+};
+
+/**
+ * SourceRangeOut
+ *
+ * Records of a shard that contributed to a row, from `first` to `last`.
+ *
+ * A record that is joined with several rows of a table counts once for each.
+ */
+export type SourceRangeOut = {
+    /**
+     * Shard
+     */
+    shard: number;
+    /**
+     * First
+     */
+    first: number;
+    /**
+     * Last
+     */
+    last: number;
+    /**
+     * Records
+     */
+    records: number;
 };
 
 /**
@@ -9666,6 +9998,961 @@ export type TruncatedOut = {
  * Handling of a message that no route takes.
  */
 export type Unmatched = 'drop' | 'refuse';
+
+/**
+ * ViewAsOf
+ *
+ * Revision and progress that rows belong to.
+ */
+export type ViewAsOf = {
+    /**
+     * Revision
+     */
+    revision: number;
+    /**
+     * Batch
+     */
+    batch: number;
+    /**
+     * Positions
+     *
+     * Next offset to read, by shard: the rows include all before.
+     */
+    positions: {
+        [key: string]: number;
+    };
+    /**
+     * Watermark
+     *
+     * Windows that end before are complete, except for late records. Null before the first record.
+     */
+    watermark: string | null;
+    /**
+     * Changed At
+     */
+    changed_at: string | null;
+};
+
+/**
+ * ViewBatchOut
+ *
+ * A batch: the records before its positions that the batch before did not include.
+ *
+ * `rows` is the number of rows that it changed.
+ */
+export type ViewBatchOut = {
+    /**
+     * Batch
+     */
+    batch: number;
+    /**
+     * Positions
+     *
+     * Next offset to read, by shard: the rows include all before.
+     */
+    positions: {
+        [key: string]: number;
+    };
+    /**
+     * Watermark
+     *
+     * Windows that end before are complete, except for late records. Null before the first record.
+     */
+    watermark: string | null;
+    /**
+     * Records
+     */
+    records: number;
+    /**
+     * Late
+     */
+    late: number;
+    /**
+     * Bad
+     */
+    bad: number;
+    /**
+     * Gaps
+     */
+    gaps: number;
+    /**
+     * Rows
+     */
+    rows: number;
+    /**
+     * Seconds
+     */
+    seconds: number;
+    /**
+     * At
+     */
+    at: string;
+};
+
+/**
+ * ViewBatches
+ *
+ * Last batches of a view, the newest first.
+ */
+export type ViewBatches = {
+    /**
+     * Items
+     */
+    items: Array<ViewBatchOut>;
+};
+
+/**
+ * ViewColumnOut
+ *
+ * A column of the rows, and its type in Spark SQL.
+ */
+export type ViewColumnOut = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Type
+     */
+    type: string;
+};
+
+/**
+ * ViewConfig
+ *
+ * The complete configuration of a view.
+ */
+export type ViewConfig = {
+    /**
+     * Sql
+     *
+     * A SELECT of Spark SQL over the name in `from`, with columns, filters, `group by`, `window`, and aggregates.
+     */
+    sql: string;
+    /**
+     * From
+     *
+     * The stream, under its name in the query.
+     */
+    from: {
+        [key: string]: ViewInputConfig;
+    };
+    /**
+     * Records whose windows have all ended before the watermark: `count` them in their rows, or `drop` them.
+     */
+    late?: LatePolicy;
+    /**
+     * `range`: each row stores the first and the last offset, and the number, of the records of each shard that contributed to it, and they can be listed. `none`: it does not.
+     */
+    sources?: SourceMode;
+    /**
+     * Into
+     *
+     * Streams and queues that get the changes of the rows.
+     */
+    into?: Array<ViewSinkConfig>;
+    /**
+     * Keep Seconds
+     *
+     * Rows whose window ended this long before the watermark are deleted. Null: never.
+     */
+    keep_seconds?: number | null;
+    /**
+     * Rows Max
+     *
+     * A view with more rows stops, and keeps the rows that it has.
+     */
+    rows_max?: number;
+    /**
+     * Keep Former Seconds
+     *
+     * A revision that was replaced is kept up to date this long, so that `POST …/rollbacks` returns to it at once. It costs what the present one does. At most 30 days.
+     */
+    keep_former_seconds?: number;
+};
+
+/**
+ * ViewDetail
+ *
+ * A view with the revision that answers reads, and the one that replaces it.
+ */
+export type ViewDetail = {
+    /**
+     * Revision
+     *
+     * Number of the revision.
+     */
+    revision: number;
+    /**
+     * Output
+     */
+    output: Array<ViewColumnOut>;
+    /**
+     * Key
+     *
+     * Columns that identify a row, in the order in which a read of rows takes their values; an empty name is an expression that no column shows.
+     */
+    key: Array<string>;
+    /**
+     * Window Seconds
+     *
+     * Length of the windows; null without windows.
+     */
+    window_seconds: number | null;
+    /**
+     * Step Seconds
+     *
+     * Time between the starts of windows; null without windows.
+     */
+    step_seconds: number | null;
+    /**
+     * Aggregates
+     *
+     * Aggregates, and the partial aggregates that rows store.
+     */
+    aggregates: Array<string>;
+    /**
+     * Stopped
+     *
+     * No batch follows until the view is put, or paused and resumed.
+     */
+    stopped: boolean;
+    /**
+     * Failure
+     *
+     * Why the last batch failed; empty if it did not.
+     */
+    failure: string;
+    progress: ViewProgressOut;
+    /**
+     * Comparison with the rows that it replaced, if it is a rebuild.
+     */
+    report: ViewReportOut | null;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Sql
+     */
+    sql: string;
+    /**
+     * From
+     */
+    from: {
+        [key: string]: ViewInputOut | ViewTableOut;
+    };
+    late: LatePolicy;
+    sources: SourceMode;
+    /**
+     * Into
+     */
+    into: Array<ViewSinkOut>;
+    /**
+     * Keep Seconds
+     */
+    keep_seconds: number | null;
+    /**
+     * Rows Max
+     */
+    rows_max: number;
+    /**
+     * Keep Former Seconds
+     */
+    keep_former_seconds: number;
+    /**
+     * Paused
+     */
+    paused: boolean;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * `running`; `building`: another revision is being built; `paused`; `stopped`: batches fail, `failure` says why.
+     */
+    state: ViewState;
+    /**
+     * Revision that replaces the present one when it has caught up.
+     */
+    building: ViewRevisionOut | null;
+    /**
+     * Revision that the present one has replaced, to which a rollback returns.
+     */
+    former: ViewFormerOut | null;
+    /**
+     * Sinks
+     *
+     * State of each of `into`.
+     */
+    sinks: Array<ViewSinkState>;
+};
+
+/**
+ * ViewFormerOut
+ *
+ * The revision that the present one has replaced, which is kept up to date for a while.
+ */
+export type ViewFormerOut = {
+    /**
+     * Revision
+     *
+     * Number of the revision.
+     */
+    revision: number;
+    /**
+     * Output
+     */
+    output: Array<ViewColumnOut>;
+    /**
+     * Key
+     *
+     * Columns that identify a row, in the order in which a read of rows takes their values; an empty name is an expression that no column shows.
+     */
+    key: Array<string>;
+    /**
+     * Window Seconds
+     *
+     * Length of the windows; null without windows.
+     */
+    window_seconds: number | null;
+    /**
+     * Step Seconds
+     *
+     * Time between the starts of windows; null without windows.
+     */
+    step_seconds: number | null;
+    /**
+     * Aggregates
+     *
+     * Aggregates, and the partial aggregates that rows store.
+     */
+    aggregates: Array<string>;
+    /**
+     * Stopped
+     *
+     * No batch follows until the view is put, or paused and resumed.
+     */
+    stopped: boolean;
+    /**
+     * Failure
+     *
+     * Why the last batch failed; empty if it did not.
+     */
+    failure: string;
+    progress: ViewProgressOut;
+    /**
+     * Comparison with the rows that it replaced, if it is a rebuild.
+     */
+    report: ViewReportOut | null;
+    /**
+     * Sql
+     */
+    sql: string;
+    /**
+     * Until
+     *
+     * Time at which it is deleted.
+     */
+    until: string | null;
+};
+
+/**
+ * ViewInputConfig
+ *
+ * Relation of a query: the stream that it follows, or a table. Exactly one is given.
+ */
+export type ViewInputConfig = {
+    /**
+     * Stream
+     */
+    stream?: string | null;
+    /**
+     * Table
+     *
+     * Stream that is read as a table, for joins: the newest record of each key, with `key`, `value` and the `columns`. A record with empty or null data deletes its key.
+     */
+    table?: string | null;
+    /**
+     * Columns
+     *
+     * Columns of the records' JSON data, such as `page string, ms bigint`. Each record also has `key`, `value`, `data`, `headers`, `event_time`, `arrival_time`, `shard` and `offset`.
+     */
+    columns?: string;
+    /**
+     * Event Time
+     *
+     * Column with the event time, of type timestamp. Without one it is the producer's event time, or else the time of arrival.
+     */
+    event_time?: string;
+    /**
+     * Watermark Seconds
+     *
+     * Distance of the watermark behind the newest event time of a shard.
+     */
+    watermark_seconds?: number;
+    /**
+     * Idle Seconds
+     *
+     * A shard without records for this long does not hold the watermark back.
+     */
+    idle_seconds?: number;
+    /**
+     * First record of a new revision.
+     */
+    start?: StartAt;
+    /**
+     * Start Time
+     *
+     * With `time`: start with the first record that arrived then or later.
+     */
+    start_time?: string | null;
+    /**
+     * Records whose data is not JSON of the columns: `null` for the columns that cannot be read, or `skip` the record.
+     */
+    on_bad?: BadPolicy;
+};
+
+/**
+ * ViewInputOut
+ *
+ * The stream that a query reads under a name.
+ */
+export type ViewInputOut = {
+    /**
+     * Stream
+     */
+    stream: string;
+    /**
+     * Columns
+     */
+    columns: string;
+    /**
+     * Event Time
+     */
+    event_time: string;
+    /**
+     * Watermark Seconds
+     */
+    watermark_seconds: number;
+    /**
+     * Idle Seconds
+     */
+    idle_seconds: number;
+    start: StartAt;
+    /**
+     * Start Time
+     */
+    start_time: string | null;
+    on_bad: BadPolicy;
+};
+
+/**
+ * ViewOut
+ *
+ * A view: its configuration and its version, which is the ETag.
+ */
+export type ViewOut = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Sql
+     */
+    sql: string;
+    /**
+     * From
+     */
+    from: {
+        [key: string]: ViewInputOut | ViewTableOut;
+    };
+    late: LatePolicy;
+    sources: SourceMode;
+    /**
+     * Into
+     */
+    into: Array<ViewSinkOut>;
+    /**
+     * Keep Seconds
+     */
+    keep_seconds: number | null;
+    /**
+     * Rows Max
+     */
+    rows_max: number;
+    /**
+     * Keep Former Seconds
+     */
+    keep_former_seconds: number;
+    /**
+     * Paused
+     */
+    paused: boolean;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+};
+
+/**
+ * ViewPage
+ *
+ * Views by name.
+ */
+export type ViewPage = {
+    /**
+     * Items
+     */
+    items: Array<ViewOut>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * ViewProgressOut
+ *
+ * Progress of a revision: the records that its rows include.
+ *
+ * `batch` counts batches. `gaps` are records that retention had deleted before they were read.
+ */
+export type ViewProgressOut = {
+    /**
+     * Positions
+     *
+     * Next offset to read, by shard: the rows include all before.
+     */
+    positions: {
+        [key: string]: number;
+    };
+    /**
+     * Tables
+     *
+     * Positions of the tables that the last batch was joined with, by name.
+     */
+    tables: {
+        [key: string]: {
+            [key: string]: number;
+        };
+    };
+    /**
+     * Watermark
+     *
+     * Windows that end before are complete, except for late records. Null before the first record.
+     */
+    watermark: string | null;
+    /**
+     * Batch
+     */
+    batch: number;
+    /**
+     * Rows
+     */
+    rows: number;
+    /**
+     * Records
+     */
+    records: number;
+    /**
+     * Late
+     */
+    late: number;
+    /**
+     * Bad
+     */
+    bad: number;
+    /**
+     * Gaps
+     */
+    gaps: number;
+    /**
+     * Changed At
+     *
+     * Time of the last batch.
+     */
+    changed_at: string | null;
+};
+
+/**
+ * ViewReportOut
+ *
+ * Comparison of a rebuilt revision with the one that it replaced.
+ *
+ * `exact`: both had read the stream up to the same offsets. Fewer `records` than `former_records`: retention has deleted the others.
+ * `samples` are the first rows that differ, at most 20.
+ */
+export type ViewReportOut = {
+    /**
+     * Former
+     *
+     * Number of the revision that it replaced.
+     */
+    former: number;
+    /**
+     * Exact
+     */
+    exact: boolean;
+    /**
+     * Records
+     */
+    records: number;
+    /**
+     * Former Records
+     */
+    former_records: number;
+    /**
+     * Added
+     */
+    added: number;
+    /**
+     * Removed
+     */
+    removed: number;
+    /**
+     * Changed
+     */
+    changed: number;
+    /**
+     * Samples
+     */
+    samples: Array<RowDifferenceOut>;
+};
+
+/**
+ * ViewRevisionOut
+ *
+ * A revision of a view: its query at one time, with the plan and the progress of its rows.
+ */
+export type ViewRevisionOut = {
+    /**
+     * Revision
+     *
+     * Number of the revision.
+     */
+    revision: number;
+    /**
+     * Output
+     */
+    output: Array<ViewColumnOut>;
+    /**
+     * Key
+     *
+     * Columns that identify a row, in the order in which a read of rows takes their values; an empty name is an expression that no column shows.
+     */
+    key: Array<string>;
+    /**
+     * Window Seconds
+     *
+     * Length of the windows; null without windows.
+     */
+    window_seconds: number | null;
+    /**
+     * Step Seconds
+     *
+     * Time between the starts of windows; null without windows.
+     */
+    step_seconds: number | null;
+    /**
+     * Aggregates
+     *
+     * Aggregates, and the partial aggregates that rows store.
+     */
+    aggregates: Array<string>;
+    /**
+     * Stopped
+     *
+     * No batch follows until the view is put, or paused and resumed.
+     */
+    stopped: boolean;
+    /**
+     * Failure
+     *
+     * Why the last batch failed; empty if it did not.
+     */
+    failure: string;
+    progress: ViewProgressOut;
+    /**
+     * Comparison with the rows that it replaced, if it is a rebuild.
+     */
+    report: ViewReportOut | null;
+};
+
+/**
+ * ViewRowsOut
+ *
+ * Rows in the order of their keys; each is an object with the columns of the view.
+ */
+export type ViewRowsOut = {
+    /**
+     * Rows
+     */
+    rows: Array<{
+        [key: string]: unknown;
+    }>;
+    as_of: ViewAsOf;
+    /**
+     * Next Cursor
+     *
+     * Null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * ViewSinkConfig
+ *
+ * A stream or a queue that gets the changes of a view's rows: exactly one of the two.
+ */
+export type ViewSinkConfig = {
+    /**
+     * Stream
+     */
+    stream?: string | null;
+    /**
+     * Queue
+     */
+    queue?: string | null;
+    /**
+     * `changes`: each change of a row. `final`: each row of a window once, when the watermark has passed its end, and later corrections.
+     */
+    emit?: Emit;
+    /**
+     * When
+     *
+     * A SQL condition on the columns of the rows, as `where` of a match: the sink gets the rows for which it holds. Empty: all.
+     */
+    when?: string;
+    /**
+     * Once Per Key
+     *
+     * A row is sent only when it appears among those for which `when` holds.
+     */
+    once_per_key?: boolean;
+};
+
+/**
+ * ViewSinkOut
+ *
+ * A stream or a queue that gets the changes of a view's rows.
+ */
+export type ViewSinkOut = {
+    /**
+     * Stream
+     */
+    stream: string | null;
+    /**
+     * Queue
+     */
+    queue: string | null;
+    emit: Emit;
+    /**
+     * When
+     */
+    when: string;
+    /**
+     * Once Per Key
+     */
+    once_per_key: boolean;
+};
+
+/**
+ * ViewSinkState
+ *
+ * Messages of a sink: those that wait, and those that it got.
+ */
+export type ViewSinkState = {
+    /**
+     * Sink
+     *
+     * Kind and name, such as `queue:alerts`.
+     */
+    sink: string;
+    /**
+     * Pending
+     */
+    pending: number;
+    /**
+     * Sent
+     */
+    sent: number;
+    /**
+     * Failure
+     *
+     * Why the last call to the sink failed; empty if it did not.
+     */
+    failure: string;
+};
+
+/**
+ * ViewSourcesOut
+ *
+ * A row and its sources: ranges of offsets, and records by shard and offset.
+ */
+export type ViewSourcesOut = {
+    /**
+     * Row
+     *
+     * The row; null if there is none with this key.
+     */
+    row: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * Ranges
+     */
+    ranges: Array<SourceRangeOut>;
+    /**
+     * Records
+     *
+     * Records, as a read of the stream returns them.
+     */
+    records: Array<{
+        [key: string]: unknown;
+    }>;
+    /**
+     * Gaps
+     *
+     * Offsets in the ranges that cannot be read any more, with the reason.
+     */
+    gaps: Array<{
+        [key: string]: unknown;
+    }>;
+    as_of: ViewAsOf;
+    /**
+     * Next Cursor
+     *
+     * Null on the last page. A page has fewer records than its limit, or none, when many others lie between.
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * ViewState
+ *
+ * State of a view.
+ *
+ * building: the rows of another query are computed, while the present ones answer. stopped: too many batches failed, or one
+ * that cannot succeed.
+ */
+export type ViewState = 'running' | 'building' | 'paused' | 'stopped';
+
+/**
+ * ViewStored
+ *
+ * A view after a PUT, what the PUT changed, and the columns of its rows.
+ */
+export type ViewStored = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Sql
+     */
+    sql: string;
+    /**
+     * From
+     */
+    from: {
+        [key: string]: ViewInputOut | ViewTableOut;
+    };
+    late: LatePolicy;
+    sources: SourceMode;
+    /**
+     * Into
+     */
+    into: Array<ViewSinkOut>;
+    /**
+     * Keep Seconds
+     */
+    keep_seconds: number | null;
+    /**
+     * Rows Max
+     */
+    rows_max: number;
+    /**
+     * Keep Former Seconds
+     */
+    keep_former_seconds: number;
+    /**
+     * Paused
+     */
+    paused: boolean;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Created
+     *
+     * False if the object existed.
+     */
+    created: boolean;
+    /**
+     * Dry Run
+     *
+     * True if nothing was stored.
+     */
+    dry_run: boolean;
+    /**
+     * Changes
+     *
+     * Fields that differ from those before.
+     */
+    changes: Array<FieldChange>;
+    /**
+     * Output
+     */
+    output: Array<ViewColumnOut>;
+    /**
+     * Key
+     *
+     * Columns that identify a row, in the order in which a read of rows takes their values; an empty name is an expression that no column shows.
+     */
+    key: Array<string>;
+};
+
+/**
+ * ViewTableOut
+ *
+ * A stream that a query reads as a table under a name.
+ */
+export type ViewTableOut = {
+    /**
+     * Table
+     */
+    table: string;
+    /**
+     * Columns
+     */
+    columns: string;
+};
 
 /**
  * WaitReason
@@ -13238,6 +14525,95 @@ export type ListProcessesResponses = {
 };
 
 export type ListProcessesResponse = ListProcessesResponses[keyof ListProcessesResponses];
+
+export type RunQueryData = {
+    body: QueryConfig;
+    path?: never;
+    query?: never;
+    url: '/v1/queries';
+};
+
+export type RunQueryErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type RunQueryError = RunQueryErrors[keyof RunQueryErrors];
+
+export type RunQueryResponses = {
+    /**
+     * Successful Response
+     */
+    200: QueryResultOut;
+    /**
+     * The query has not ended
+     */
+    202: QueryResultOut;
+};
+
+export type RunQueryResponse = RunQueryResponses[keyof RunQueryResponses];
+
+export type CancelQueryData = {
+    body?: never;
+    path: {
+        /**
+         * As returned when the query was submitted.
+         */
+        query: string;
+    };
+    query?: never;
+    url: '/v1/queries/{query}';
+};
+
+export type CancelQueryErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type CancelQueryError = CancelQueryErrors[keyof CancelQueryErrors];
+
+export type CancelQueryResponses = {
+    /**
+     * Successful Response
+     */
+    200: QueryOut;
+};
+
+export type CancelQueryResponse = CancelQueryResponses[keyof CancelQueryResponses];
+
+export type GetQueryData = {
+    body?: never;
+    path: {
+        /**
+         * As returned when the query was submitted.
+         */
+        query: string;
+    };
+    query?: never;
+    url: '/v1/queries/{query}';
+};
+
+export type GetQueryErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetQueryError = GetQueryErrors[keyof GetQueryErrors];
+
+export type GetQueryResponses = {
+    /**
+     * Successful Response
+     */
+    200: QueryResultOut;
+};
+
+export type GetQueryResponse = GetQueryResponses[keyof GetQueryResponses];
 
 export type ListQueuesData = {
     body?: never;
@@ -17276,6 +18652,422 @@ export type GetTopicStatsResponses = {
 };
 
 export type GetTopicStatsResponse = GetTopicStatsResponses[keyof GetTopicStatsResponses];
+
+export type ListViewsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        prefix?: string;
+        limit?: number;
+        /**
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string;
+    };
+    url: '/v1/views';
+};
+
+export type ListViewsErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListViewsError = ListViewsErrors[keyof ListViewsErrors];
+
+export type ListViewsResponses = {
+    /**
+     * Successful Response
+     */
+    200: ViewPage;
+};
+
+export type ListViewsResponse = ListViewsResponses[keyof ListViewsResponses];
+
+export type DeleteViewData = {
+    body?: never;
+    headers?: {
+        /**
+         * Apply only to this version, given by its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        view: string;
+    };
+    query?: never;
+    url: '/v1/views/{view}';
+};
+
+export type DeleteViewErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type DeleteViewError = DeleteViewErrors[keyof DeleteViewErrors];
+
+export type DeleteViewResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type DeleteViewResponse = DeleteViewResponses[keyof DeleteViewResponses];
+
+export type GetViewData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        view: string;
+    };
+    query?: never;
+    url: '/v1/views/{view}';
+};
+
+export type GetViewErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetViewError = GetViewErrors[keyof GetViewErrors];
+
+export type GetViewResponses = {
+    /**
+     * Successful Response
+     */
+    200: ViewDetail;
+};
+
+export type GetViewResponse = GetViewResponses[keyof GetViewResponses];
+
+export type PutViewData = {
+    body: ViewConfig;
+    headers?: {
+        /**
+         * Apply only to this version, given by its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+        /**
+         * `*` on PUT: create only, never replace.
+         */
+        'if-none-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        view: string;
+    };
+    query?: {
+        /**
+         * Check the request and return what it would change, without changing it.
+         */
+        dry_run?: boolean;
+    };
+    url: '/v1/views/{view}';
+};
+
+export type PutViewErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PutViewError = PutViewErrors[keyof PutViewErrors];
+
+export type PutViewResponses = {
+    /**
+     * Successful Response
+     */
+    200: ViewStored;
+    /**
+     * Created
+     */
+    201: ViewStored;
+};
+
+export type PutViewResponse = PutViewResponses[keyof PutViewResponses];
+
+export type ListViewBatchesData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        view: string;
+    };
+    query?: {
+        limit?: number;
+    };
+    url: '/v1/views/{view}/batches';
+};
+
+export type ListViewBatchesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListViewBatchesError = ListViewBatchesErrors[keyof ListViewBatchesErrors];
+
+export type ListViewBatchesResponses = {
+    /**
+     * Successful Response
+     */
+    200: ViewBatches;
+};
+
+export type ListViewBatchesResponse = ListViewBatchesResponses[keyof ListViewBatchesResponses];
+
+export type ResumeViewData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        view: string;
+    };
+    query?: never;
+    url: '/v1/views/{view}/pause';
+};
+
+export type ResumeViewErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ResumeViewError = ResumeViewErrors[keyof ResumeViewErrors];
+
+export type ResumeViewResponses = {
+    /**
+     * Successful Response
+     */
+    200: ViewOut;
+};
+
+export type ResumeViewResponse = ResumeViewResponses[keyof ResumeViewResponses];
+
+export type PauseViewData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        view: string;
+    };
+    query?: never;
+    url: '/v1/views/{view}/pause';
+};
+
+export type PauseViewErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PauseViewError = PauseViewErrors[keyof PauseViewErrors];
+
+export type PauseViewResponses = {
+    /**
+     * Successful Response
+     */
+    200: ViewOut;
+};
+
+export type PauseViewResponse = PauseViewResponses[keyof PauseViewResponses];
+
+export type RebuildViewData = {
+    body?: never;
+    headers?: {
+        /**
+         * Apply only to this version, given by its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        view: string;
+    };
+    query?: never;
+    url: '/v1/views/{view}/rebuilds';
+};
+
+export type RebuildViewErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type RebuildViewError = RebuildViewErrors[keyof RebuildViewErrors];
+
+export type RebuildViewResponses = {
+    /**
+     * Successful Response
+     */
+    202: ViewDetail;
+};
+
+export type RebuildViewResponse = RebuildViewResponses[keyof RebuildViewResponses];
+
+export type RollBackViewData = {
+    body?: never;
+    headers?: {
+        /**
+         * Apply only to this version, given by its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        view: string;
+    };
+    query?: never;
+    url: '/v1/views/{view}/rollbacks';
+};
+
+export type RollBackViewErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type RollBackViewError = RollBackViewErrors[keyof RollBackViewErrors];
+
+export type RollBackViewResponses = {
+    /**
+     * Successful Response
+     */
+    202: ViewDetail;
+};
+
+export type RollBackViewResponse = RollBackViewResponses[keyof RollBackViewResponses];
+
+export type ReadViewRowsData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        view: string;
+    };
+    query?: {
+        /**
+         * Only rows with this value of the first column of the key; repeat for the next columns.
+         */
+        key?: Array<string>;
+        /**
+         * Only rows whose next column of the key, a text, begins with this.
+         */
+        prefix?: string;
+        /**
+         * Only rows whose window ends after this time.
+         */
+        window_from?: string;
+        /**
+         * Only rows whose window begins before this time.
+         */
+        window_to?: string;
+        /**
+         * Only the newest window of each key.
+         */
+        latest?: boolean;
+        /**
+         * Order by key.
+         */
+        order?: RowOrder;
+        limit?: number;
+        /**
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string;
+        /**
+         * `shard:offset` of a record, as an append returns them: wait until the rows include it, up to `wait_seconds`; otherwise the response is 503 `view_behind`.
+         */
+        after?: string;
+        wait_seconds?: number;
+    };
+    url: '/v1/views/{view}/rows';
+};
+
+export type ReadViewRowsErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ReadViewRowsError = ReadViewRowsErrors[keyof ReadViewRowsErrors];
+
+export type ReadViewRowsResponses = {
+    /**
+     * Successful Response
+     */
+    200: ViewRowsOut;
+};
+
+export type ReadViewRowsResponse = ReadViewRowsResponses[keyof ReadViewRowsResponses];
+
+export type ListViewSourcesData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        view: string;
+    };
+    query?: {
+        /**
+         * Only rows with this value of the first column of the key; repeat for the next columns.
+         */
+        key?: Array<string>;
+        limit?: number;
+        /**
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string;
+    };
+    url: '/v1/views/{view}/rows/sources';
+};
+
+export type ListViewSourcesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListViewSourcesError = ListViewSourcesErrors[keyof ListViewSourcesErrors];
+
+export type ListViewSourcesResponses = {
+    /**
+     * Successful Response
+     */
+    200: ViewSourcesOut;
+};
+
+export type ListViewSourcesResponse = ListViewSourcesResponses[keyof ListViewSourcesResponses];
 
 export type ListWebhooksData = {
     body?: never;

@@ -38,6 +38,8 @@ class AlertKind(StrEnum):
     STORE_NEARLY_FULL = "store_nearly_full"
     STORE_UNKNOWN_REPLICA = "store_unknown_replica"
     SWEEPER_MISSING = "sweeper_missing"
+    VIEW_SINK_BEHIND = "view_sink_behind"
+    VIEW_SINK_FAILING = "view_sink_failing"
     WEBHOOK_BLOCKED = "webhook_blocked"
     WEBHOOK_DISABLED = "webhook_disabled"
     WEBHOOK_FAILING = "webhook_failing"

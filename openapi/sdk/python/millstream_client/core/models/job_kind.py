@@ -5,7 +5,11 @@ class JobKind(StrEnum):
     ARCHIVE = "archive"
     BACKTEST = "backtest"
     COMPACT = "compact"
+    QUERY = "query"
     REPLAY = "replay"
+    VIEW_PLAN = "view_plan"
+    VIEW_SCAN = "view_scan"
+    VIEW_SEARCH = "view_search"
 
     def __str__(self) -> str:
         return str(self.value)

@@ -1,0 +1,58 @@
+"""Fields that the relations and the rows of views and of queries share."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from api.native.fields import rfc3339
+from api.rest.field_map import Mapped
+from api.rest.schema_base import Time
+from storage.domain.views.view import BadPolicy
+
+DeclaredColumns = Annotated[
+    str,
+    Field(
+        description="Columns of the records' JSON data, such as `page string, ms bigint`. Each record also has `key`, `value`, `data`, "
+        "`headers`, `event_time`, `arrival_time`, `shard` and `offset`."
+    ),
+]
+EventTimeColumn = Annotated[
+    str,
+    Field(
+        description="Column with the event time, of type timestamp. Without one it is the producer's event time, or else the time of arrival."
+    ),
+]
+OnBad = Annotated[
+    BadPolicy,
+    Field(
+        strict=False,
+        description="Records whose data is not JSON of the columns: `null` for the columns that cannot be read, or `skip` the record.",
+    ),
+]
+Positions = Annotated[
+    dict[str, int], Field(description="Next offset to read, by shard: the rows include all before.")
+]
+Watermark = Annotated[
+    Time | None,
+    Field(
+        description="Windows that end before are complete, except for late records. Null before the first record."
+    ),
+]
+
+
+class ViewColumnOut(Mapped):
+    """A column of the rows, and its type in Spark SQL."""
+
+    name: str
+    type: str
+
+
+def shards_out(positions: Mapping[int, int]) -> dict[str, int]:
+    """Return positions by shard, in the order of shards."""
+    return {str(shard): offset for shard, offset in sorted(positions.items())}
+
+
+def time_out(ms: int | None) -> str | None:
+    """Return a time on the wire."""
+    return None if ms is None else rfc3339(ms)

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+
+if TYPE_CHECKING:
+    from ...models.view_out import ViewOut
+
+
+def pause_view(
+    view: str,
+) -> Call[ViewOut]:
+    """Pause a view. Its rows stay, and it continues where it was when it is resumed."""
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "pause_view",
+        "PUT",
+        "/v1/views/{view}/pause".format(
+            view=quote(str(view), safe=""),
+        ),
+        _read,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> ViewOut:
+    from ...models.view_out import ViewOut
+
+    if response.status_code == 200:
+        response_200 = ViewOut.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,1 @@
+"""Query jobs: relations over fixed records, one Spark query, its first rows."""

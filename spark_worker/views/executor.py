@@ -1,0 +1,163 @@
+"""Executor of batches: two Spark jobs, for the partial aggregates and for their merge."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Timer
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import pyarrow as pa
+
+from spark_worker.views.planning.plans import Plans, analyzed
+from spark_worker.views.planning.prepared import STATES, PreparedView, ResultKind
+from storage.domain import limits
+from storage.domain.views.sources import SourceRange
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+NO_TABLES: Mapping[Any, Any] = {}
+
+
+class ShardStats(msgspec.Struct, frozen=True):
+    """Records of a shard in a batch; `newest_ms` is their greatest event time."""
+
+    records: int
+    late: int
+    bad: int
+    newest_ms: int
+
+
+class State(NamedTuple):
+    """State of a key: stored, or of a batch. The key is JSON."""
+
+    key: str
+    state: str
+    window_end_ms: int | None = None
+
+
+class MergedRow(NamedTuple):
+    """State of a key after a merge, with its row as JSON; None if `having` excludes it."""
+
+    key: str
+    state: str
+    window_end_ms: int | None
+    row: str | None
+
+
+class Partials(NamedTuple):
+    """Result of a batch for one view. `sources`: those of its records, by key, if tracked."""
+
+    states: list[State]
+    stats: dict[int, ShardStats]
+    sources: dict[str, dict[int, SourceRange]]
+
+
+class Contributor(NamedTuple):
+    """Record that contributes to the row of a key, which is JSON."""
+
+    key: str
+    shard: int
+    offset: int
+
+
+_stats = msgspec.json.Decoder(ShardStats)
+_range = msgspec.json.Decoder(tuple[int, int, int, int])
+
+
+class Executor:
+    """Executor of one session's prepared views, which are known by their numbers."""
+
+    def __init__(self, spark: "SparkSession", plans: Plans) -> None:
+        self._spark = spark
+        self._plans = plans
+        self._generates_code: bool | None = None
+
+    def partials(
+        self,
+        views: Mapping[int, PreparedView],
+        records: Mapping[int, pa.Table],
+        tables: Mapping[int, Mapping[str, Any]] = NO_TABLES,
+    ) -> dict[int, Partials]:
+        """Return the partial aggregates of a batch: of raw records, joined with tables."""
+        self._choose_codegen(max(map(len, records.values())))
+        relations = {id(table): self._relation(table) for table in records.values()}
+        plans, counting = [], dict[Any, int]()
+        for number, view in views.items():
+            rows = relations[id(records[number])]
+            plans.append(self._plans.over(view.partial, rows, tables.get(number, {})))
+            if view.sources is not None:
+                plans.append(self._plans.over(view.sources, rows, tables.get(number, {})))
+            if counting.setdefault((view.counted, id(records[number])), number) == number:
+                plans.append(self._plans.over(view.stats, rows))
+        results = {number: Partials([], {}, {}) for number in views}
+        for kind, number, key, state, window_end_ms in self._collect(plans):
+            if kind == ResultKind.STATE:
+                results[number].states.append(State(key, state, window_end_ms))
+            elif kind == ResultKind.STATS:
+                results[number].stats[int(key)] = _stats.decode(state)
+            else:
+                shard, *of_shard = _range.decode(state)
+                results[number].sources.setdefault(key, {})[shard] = SourceRange(*of_shard)
+        return {
+            number: results[number]._replace(
+                stats=results[counting[view.counted, id(records[number])]].stats
+            )
+            for number, view in views.items()
+        }
+
+    def contributors(
+        self, view: PreparedView, records: pa.Table, tables: Mapping[str, Any] = NO_TABLES
+    ) -> Iterator[Contributor]:
+        """Yield the records that contribute to rows, of a view that tracks their sources."""
+        assert view.contributors is not None
+        self._choose_codegen(records.num_rows)
+        rows = self._relation(records)
+        plans = [self._plans.over(view.contributors, rows, tables)]
+        return (Contributor(*row) for row in self._collect(plans))
+
+    def merge(
+        self, views: Mapping[int, PreparedView], states: Mapping[int, Sequence[State]]
+    ) -> dict[int, list[MergedRow]]:
+        """Merge the states of each view by key: those of a batch with the stored ones."""
+        rows = [(number, *state) for number, each in states.items() for state in each]
+        columns = [*zip(*rows, strict=True)] or [()] * len(STATES)
+        arrays = [
+            pa.array(column, field.type) for column, field in zip(columns, STATES, strict=True)
+        ]
+        relation = self._relation(pa.Table.from_arrays(arrays, schema=STATES))
+        plans = [self._plans.over(view.merge, relation) for view in views.values()]
+        merged: dict[int, list[MergedRow]] = {number: [] for number in views}
+        for number, *row in self._collect(plans):
+            merged[number].append(MergedRow(*row))
+        return merged
+
+    def _choose_codegen(self, records: int) -> None:
+        generates = records >= limits.VIEW_CODEGEN_RECORDS
+        if generates is not self._generates_code:
+            self._spark.conf.set("spark.sql.codegen.wholeStage", str(generates).lower())
+            mode = "FALLBACK" if generates else "NO_CODEGEN"
+            self._spark.conf.set("spark.sql.codegen.factoryMode", mode)
+            self._generates_code = generates
+
+    def _relation(self, table: pa.Table) -> Any:
+        """Return the rows of a table as those of a local relation."""
+        return analyzed(self._spark.createDataFrame(table)).data()
+
+    def _collect(self, plans: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        with self._limited():
+            table = self._plans.union(plans).toArrow()
+        return zip(*(column.to_pylist() for column in table.columns), strict=True)
+
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        """Cancel the Spark jobs of the block after VIEW_BATCH_MS_MAX."""
+        context = self._spark.sparkContext
+        group = context.getLocalProperty("spark.jobGroup.id") or ""
+        timer = Timer(limits.VIEW_BATCH_MS_MAX / limits.SECOND_MS, context.cancelJobGroup, [group])
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()

@@ -1,0 +1,204 @@
+"""Partial forms of aggregates: what a row stores, how two of them merge, and the result.
+
+    count(x)          count                          sum                    the sum, or 0
+    avg(x)            sum, count                     sum, sum               sum / count
+    stddev, variance  count, mean, squares           Chan's formula         squares / (count - 1), or its root
+    max_by(x, y)      max_by(x, y), max(y)           max_by, max            the first; y: with the place, for equal ones
+    first(x)          min_by(x, place), min(place)   min_by, min            the first; place: arrival, shard, offset
+    approx_…          a DataSketches sketch          union                  its estimate
+
+A merge sees at most two rows of a key: the stored one, and that of the batch.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as sf
+
+from spark_worker.views.planning.plans import Plans, children
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+_SELF_MERGING = {
+    "sum": sf.sum,
+    "min": sf.min,
+    "max": sf.max,
+    "bool_and": sf.bool_and,
+    "every": sf.bool_and,
+    "bool_or": sf.bool_or,
+    "some": sf.bool_or,
+    "any": sf.bool_or,
+    "bit_and": sf.bit_and,
+    "bit_or": sf.bit_or,
+}
+_MEANS = frozenset({"avg", "mean"})
+_VARIANCES = {
+    "stddev": (1, True),
+    "std": (1, True),
+    "stddev_samp": (1, True),
+    "stddev_pop": (0, True),
+    "variance": (1, False),
+    "var_samp": (1, False),
+    "var_pop": (0, False),
+}
+"""Degrees of freedom that are subtracted, and whether the result is the root."""
+_SKETCHED = frozenset({"int", "bigint", "string", "binary"})
+_FIRSTS = frozenset({"first", "first_value", "any_value"})
+_LASTS = frozenset({"last", "last_value"})
+_NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "float", "double"})
+
+MERGEABLE = frozenset(
+    {
+        *(*_SELF_MERGING, *_MEANS, *_VARIANCES, *_FIRSTS, *_LASTS),
+        *("count", "count_if", "max_by", "min_by"),
+        *("approx_count_distinct", "approx_percentile", "percentile_approx"),
+    }
+)
+"""Names of the aggregates that have a partial form."""
+
+
+class NotMergeable(Exception):
+    """The aggregate has no partial form; the text names it."""
+
+
+@dataclass(frozen=True)
+class PartialAggregate:
+    """Partial form of one aggregate.
+
+    `partials` are over the input, `merge` over stored partials, `result` over merged ones.
+    """
+
+    partials: tuple["Column", ...]
+    merge: Callable[[Sequence["Column"]], list["Column"]]
+    result: Callable[[Sequence["Column"]], "Column"]
+
+
+def partial_of(plans: Plans, aggregate: Any, place: "Column | None") -> PartialAggregate:
+    """Return the partial form of an AggregateExpression.
+
+    `place`: column of the record's place in the order of arrival, None if the query's subqueries hide it. Raises NotMergeable.
+    """
+    function = aggregate.aggregateFunction()
+    name = str(function.prettyName()).lower()
+    type_ = str(aggregate.dataType().simpleString())
+    if name not in MERGEABLE:
+        raise NotMergeable(name)
+    if aggregate.isDistinct() and name not in ("min", "max"):
+        raise NotMergeable(f"{name}(distinct …)")
+    arguments = [plans.column(part) for part in children(function)]
+    if aggregate.filter().isDefined():
+        condition = plans.column(aggregate.filter().get())
+        arguments = [sf.when(condition, argument) for argument in arguments]
+    if name in ("count", "count_if"):
+        return _simple(plans.column(aggregate), sf.sum, lambda value: sf.coalesce(value, sf.lit(0)))
+    if name in _SELF_MERGING:
+        return _simple(
+            plans.column(aggregate), _SELF_MERGING[name], lambda value: value.cast(type_)
+        )
+    if name in _MEANS:
+        return _mean(arguments[0], children(function)[0].dataType().simpleString(), type_)
+    if name in _VARIANCES:
+        return _variance(arguments[0], *_VARIANCES[name])
+    if name == "approx_count_distinct":
+        return _distinct(arguments[0], children(function)[0].dataType().simpleString())
+    if name in ("approx_percentile", "percentile_approx"):
+        return _percentile(arguments, type_)
+    if name in ("max_by", "min_by"):
+        return _by(arguments[0], _ordered(arguments[1], place), is_max=name == "max_by")
+    return _by_arrival(name, function, arguments[0], place)
+
+
+def _simple(
+    partial: "Column",
+    merge: Callable[["Column"], "Column"],
+    result: Callable[["Column"], "Column"],
+) -> PartialAggregate:
+    return PartialAggregate(
+        (partial,), lambda values: [merge(values[0])], lambda values: result(values[0])
+    )
+
+
+def _mean(value: "Column", type_: str, result: str) -> PartialAggregate:
+    """Sum and count; Spark sums whole numbers of a mean as doubles."""
+    if type_ in _NUMBERS:
+        value = value.cast("double")
+    elif not type_.startswith("decimal"):
+        raise NotMergeable(f"avg of {type_}")
+    return PartialAggregate(
+        (sf.sum(value), sf.count(value)),
+        lambda values: [sf.sum(values[0]), sf.sum(values[1])],
+        lambda values: sf.try_divide(values[0], values[1]).cast(result),
+    )
+
+
+def _variance(value: "Column", freedom: int, is_root: bool) -> PartialAggregate:
+    """Count, mean and sum of squared differences, merged by the formula of Chan et al. (1979)."""
+    value = value.cast("double")
+    count = sf.count(value).cast("double")
+
+    def merge(values: Sequence["Column"]) -> list["Column"]:
+        n, mean, squares = values
+        total = sf.sum(n)
+        product = (total * total - sf.sum(n * n)) / 2
+        delta = sf.max(mean) - sf.min(mean)
+        return [
+            total,
+            sf.try_divide(sf.sum(n * mean), total),
+            sf.sum(squares)
+            + sf.coalesce(delta * delta * sf.try_divide(product, total), sf.lit(0.0)),
+        ]
+
+    def result(values: Sequence["Column"]) -> "Column":
+        n, _, squares = values
+        variance = sf.when(n > freedom, squares / (n - freedom))
+        return sf.sqrt(variance) if is_root else variance
+
+    return PartialAggregate((count, sf.avg(value), sf.var_pop(value) * count), merge, result)
+
+
+def _distinct(value: "Column", type_: str) -> PartialAggregate:
+    sketched = value if type_ in _SKETCHED else value.cast("string")
+    return _simple(
+        sf.hll_sketch_agg(sketched),
+        sf.hll_union_agg,
+        lambda sketch: sf.coalesce(sf.hll_sketch_estimate(sketch), sf.lit(0)),
+    )
+
+
+def _percentile(arguments: Sequence["Column"], type_: str) -> PartialAggregate:
+    value, rank = arguments[0].cast("double"), arguments[1]
+    return _simple(
+        sf.kll_sketch_agg_double(value),
+        sf.kll_merge_agg_double,
+        lambda sketch: sf.kll_sketch_get_quantile_double(sketch, rank).cast(type_),
+    )
+
+
+def _ordered(order: "Column", place: "Column | None") -> "Column":
+    """Return an order in which equal values have the order of arrival."""
+    if place is None:
+        return order
+    return sf.when(order.isNotNull(), sf.struct(order.alias("value"), place.alias("place")))
+
+
+def _by(value: "Column", order: "Column", *, is_max: bool) -> PartialAggregate:
+    by, extreme = (sf.max_by, sf.max) if is_max else (sf.min_by, sf.min)
+    return PartialAggregate(
+        (by(value, order), extreme(order)),
+        lambda values: [by(values[0], values[1]), extreme(values[1])],
+        lambda values: values[0],
+    )
+
+
+def _by_arrival(
+    name: str, function: Any, value: "Column", place: "Column | None"
+) -> PartialAggregate:
+    """First or last value by the place of its record."""
+    if place is None:
+        raise NotMergeable(
+            f"{name} in a query over a subquery without arrival_time, shard and offset"
+        )
+    order = sf.when(value.isNotNull(), place) if function.productElement(1) else place
+    return _by(value, order, is_max=name in _LASTS)

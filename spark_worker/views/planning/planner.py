@@ -1,0 +1,157 @@
+"""Planner of views: from the text of a query to the plans that batches run.
+
+    text ──▶ fence ──▶ Spark's analyzer ──▶ layers over one aggregate ──┬─▶ partial plan   records ─▶ key, state
+                                                                        └─▶ merge plan     states of a key ─▶ state, row
+
+A query is accepted if records can be added to its result one by one (`spark_worker.views.planning.layers`), and its aggregates have a partial
+form (`spark_worker.views.planning.aggregates`).
+"""
+
+import logging
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import PySparkException
+
+from spark_worker.sql.fence import AcceptedQuery, SqlFence
+from spark_worker.sql.refusal import START, Position, SqlRefused, first_line
+from spark_worker.sql.sizes import WindowCall
+from spark_worker.views.planning.aggregates import MERGEABLE, NotMergeable
+from spark_worker.views.planning.layers import NotIncremental, read_layers
+from spark_worker.views.planning.outputs import NotStorable
+from spark_worker.views.planning.plans import Plans, analyzed, class_name
+from spark_worker.views.planning.prepared import PreparedView, TableParser, prepare
+from spark_worker.views.planning.records import (
+    RAW,
+    TABLE,
+    declared_columns,
+    empty_relation,
+    parsed_columns,
+    parsed_table,
+    relation,
+    table_relation,
+    visible,
+)
+from storage.domain.views.sources import SourceMode
+from storage.domain.views.view import LatePolicy, ViewQuery, ViewTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CONTEXT = re.compile(r"\(line (\d+), position (\d+)\)|line (\d+),? pos(?:ition)? (\d+)")
+_ALTERNATIVE = (
+    "Write one group by over filters and projections of the stream and its joins with tables, and "
+    "filters and projections over its result."
+)
+
+for _logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+    logging.getLogger(_logger).disabled = True  # PySpark prints each refused query to stderr
+
+
+class ViewPlanner:
+    """Planner of queries in a session of its own, which has no other relations."""
+
+    def __init__(self, spark: "SparkSession") -> None:
+        self.spark = spark.newSession()
+        self.plans = Plans(self.spark)
+        self._fence = SqlFence(self.spark)
+        for name, value in _SETTINGS.items():
+            self.spark.conf.set(name, value)
+
+    def prepare(self, query: ViewQuery, number: int = 0) -> PreparedView:
+        """Plan a query; `number` identifies its results among those of a batch.
+
+        Raises SqlRefused.
+        """
+        accepted = self._fence.check(query.sql, [query.relation, *query.tables])
+        window = _window_of(accepted)
+        columns = declared_columns(query.input)
+        records = relation(empty_relation(self.spark, RAW), query.input, columns, window)
+        shown = visible(records, query.input, drops_late=query.late is LatePolicy.DROP)
+        shown.createOrReplaceTempView(query.relation)
+        parsers = {name: self._declare(name, table) for name, table in query.tables.items()}
+        try:
+            plan = self._inlined(self._analyze(accepted.text))
+            layers = read_layers(plan)
+            prepared = prepare(
+                self.plans,
+                layers,
+                records,
+                input_=query.input,
+                window=window,
+                number=number,
+                tracks_sources=query.sources is SourceMode.RANGE,
+            )
+            return replace(prepared, tables=parsers)
+        except (NotIncremental, NotStorable) as error:
+            raise SqlRefused(f"{error} is not supported in a view", _ALTERNATIVE) from None
+        except NotMergeable as error:
+            allowed = ", ".join(sorted(MERGEABLE))
+            raise SqlRefused(
+                f"the aggregate {error} is not supported in a view", f"Use one of: {allowed}."
+            ) from None
+        finally:
+            for name in (query.relation, *query.tables):
+                self.spark.catalog.dropTempView(name)
+
+    def _declare(self, name: str, table: ViewTable) -> TableParser:
+        """Declare an empty table; return the parser of its records."""
+        columns = parsed_columns(table.columns)
+        parsed = parsed_table(empty_relation(self.spark, TABLE), columns)
+        table_relation(self.spark, name, parsed.schema).createOrReplaceTempView(name)
+        return TableParser(self.plans.template(parsed), parsed.schema)
+
+    def _analyze(self, text: str) -> Any:
+        try:
+            return analyzed(self.spark.sql(text))
+        except PySparkException as error:
+            raise refusal_of(error) from None
+
+    def _inlined(self, plan: Any) -> Any:
+        """Return a plan with its common table expressions in their places."""
+        if class_name(plan) != "WithCTE":
+            return plan
+        rule = self.spark._jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE  # type: ignore[union-attr]
+        return rule(True, False, False).apply(plan)
+
+
+FENCED_SETTINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.runSQLOnFiles": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.localRelationThreshold": str(1 << 30),  # a batch is one relation
+}
+"""Settings of a session that runs queries of users."""
+
+_SETTINGS = {
+    **FENCED_SETTINGS,
+    "spark.sql.adaptive.enabled": "false",  # a batch has one partition: nothing to adapt
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
+def _window_of(accepted: AcceptedQuery) -> WindowCall | None:
+    """Return the only window of a query. Raises SqlRefused."""
+    if len(accepted.windows) > 1:
+        raise SqlRefused("a query with several windows is not supported", "Use one window.")
+    window = next(iter(accepted.windows), None)
+    if window is not None and window.time_column != "event_time":
+        raise SqlRefused(
+            "a window over another expression than event_time is not supported",
+            "Write window(event_time, …), and name a declared column as event_time of the stream.",
+        )
+    if "session_window" in accepted.functions:
+        raise SqlRefused("session_window is not supported in a view", "Use window.")
+    return window
+
+
+def refusal_of(error: PySparkException) -> SqlRefused:
+    """Return the refusal of a query that Spark's analyzer rejects."""
+    match = _CONTEXT.search(str(error))
+    position = START
+    if match is not None and match[1]:
+        position = Position(int(match[1]), int(match[2]))
+    elif match is not None:
+        position = Position(int(match[3]), int(match[4]) + 1)  # that form counts from 0
+    return SqlRefused(first_line(str(error)), "Correct the query.", position)

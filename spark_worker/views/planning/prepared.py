@@ -1,0 +1,300 @@
+"""Prepared view: the plans that its batches run, over relations that each batch fills.
+
+    raw records ──▶ partial   kind, view, key, state, window end      one row for each key of the batch
+                ──▶ stats     … shard, its counts and newest event time
+                ──▶ sources   … key, shard with first and last offset   only if the query tracks them
+                ──▶ contributors   key, shard, offset   one row for each record that sources are made of
+    keys and states (stored, and of the batch) ──▶ merge   view, key, state, window end, row
+
+Keys, states and rows are JSON, so that the results of all views of a batch are one table.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import functions as sf
+from pyspark.sql.types import DataType, StructType
+
+from spark_worker.sql.refusal import SqlRefused
+from spark_worker.sql.sizes import WindowCall
+from spark_worker.views.planning.aggregates import PartialAggregate, partial_of
+from spark_worker.views.planning.layers import Layers, record_columns, uses_window
+from spark_worker.views.planning.outputs import AGGREGATE, NotStorable, Outputs
+from spark_worker.views.planning.plans import (
+    Plans,
+    Template,
+    class_name,
+    walk,
+)
+from spark_worker.views.planning.records import ORDER, empty_relation, stats
+from storage.domain.views.plan import ViewPlan
+from storage.domain.views.view import ViewInput
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+JSON = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    "timeZone": "UTC",
+    "ignoreNullFields": "false",
+}
+"""Options that keep every value of a key or a state."""
+STATES = pa.schema(
+    [
+        pa.field("view", pa.int32()),
+        pa.field("key", pa.string()),
+        pa.field("state", pa.string()),
+        pa.field("window_end_ms", pa.int64()),
+    ]
+)
+"""Rows that a merge reads: stored ones, and those of the partial plans."""
+_STORABLE = (
+    *("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal"),
+    *("string", "binary", "date", "timestamp", "timestamp_ntz"),
+)
+_US_PER_MS = 1_000
+
+
+class ResultKind(IntEnum):
+    """Kind of a row that a batch returns."""
+
+    STATE = 0
+    STATS = 1
+    SOURCES = 2
+
+
+class TableParser(NamedTuple):
+    """Plan that parses the data of a table, over its records, and the columns that it has."""
+
+    template: Template
+    schema: StructType
+
+
+@dataclass(frozen=True)
+class PreparedView:
+    """A planned query, and its plans over empty relations.
+
+    `counted`: views with an equal one have equal stats of the same records. `sources` and `contributors`: None unless the query tracks the
+    sources of its rows. `tables` parse the records of the query's tables.
+    """
+
+    plan: ViewPlan
+    partial: Template
+    merge: Template
+    stats: Template
+    counted: tuple[Any, ...]
+    sources: Template | None = None
+    contributors: Template | None = None
+    tables: Mapping[str, TableParser] = field(default_factory=dict)
+
+
+class _Aggregates:
+    """Aggregates of a query, each once, and their partial columns, `p0` and so on."""
+
+    def __init__(self, plans: Plans, layers: Layers) -> None:
+        place = _arrival_order(plans, layers)
+        self.expressions: list[Any] = []
+        self._forms: list[PartialAggregate] = []
+        for named in layers.named:
+            for node in walk(named):
+                if class_name(node) == AGGREGATE and self.number_of(node) is None:
+                    self._forms.append(partial_of(plans, node, place))
+                    self.expressions.append(node)
+
+    def number_of(self, expression: Any) -> int | None:
+        """Return the number of an aggregate, None if it is new."""
+        numbers = enumerate(self.expressions)
+        return next((nth for nth, one in numbers if one.semanticEquals(expression)), None)
+
+    def partials(self) -> list["Column"]:
+        """Return the partial columns over records."""
+        every = [partial for form in self._forms for partial in form.partials]
+        return [partial.alias(f"p{nth}") for nth, partial in enumerate(every)]
+
+    def merged(self) -> list["Column"]:
+        """Return the partial columns over the decoded states `s` of a key."""
+        every = [
+            column for form, fields in self._with_fields("s.p") for column in form.merge(fields)
+        ]
+        return [column.alias(f"p{nth}") for nth, column in enumerate(every)]
+
+    def results(self) -> list["Column"]:
+        """Return the results `v0`, `v1`, … over merged partial columns."""
+        pairs = enumerate(self._with_fields("p"))
+        return [form.result(fields).alias(f"v{nth}") for nth, (form, fields) in pairs]
+
+    def _with_fields(self, prefix: str) -> "list[tuple[PartialAggregate, list[Column]]]":
+        pairs, first = [], 0
+        for form in self._forms:
+            numbers = range(first, first := first + len(form.partials))
+            pairs.append((form, [sf.col(f"{prefix}{nth}") for nth in numbers]))
+        return pairs
+
+
+def prepare(
+    plans: Plans,
+    layers: Layers,
+    records: "DataFrame",
+    *,
+    input_: ViewInput,
+    window: WindowCall | None,
+    number: int,
+    tracks_sources: bool = False,
+) -> PreparedView:
+    """Build the plans of a query, whose results have the column `view` = `number`.
+
+    Raises NotMergeable, NotStorable, SqlRefused.
+    """
+    groupings = sorted(layers.groupings, key=uses_window)  # the window is the last part of a key
+    aggregates = _Aggregates(plans, layers)
+    partial = _partial(plans, layers, groupings, aggregates)
+    key_type = _struct(partial, "k")
+    state_type = _struct(partial, "p")
+    merged = _merged(partial.sparkSession, aggregates, key_type, state_type, number)
+    outputs = Outputs(plans, layers, groupings, aggregates.number_of, merged)
+    plan = ViewPlan(
+        columns=outputs.columns(),
+        key=outputs.key(key_type),
+        window_ms=_window_ms(window),
+        aggregates=tuple(one.sql() for one in aggregates.expressions),
+    )
+    merge = outputs.frame.select(
+        sf.lit(number).alias("view"),
+        "key",
+        _json_of("p", state_type).alias("state"),
+        "window_end_ms",
+        sf.when(sf.col("visible"), sf.to_json(outputs.row(), JSON)).alias("row"),
+    )
+    encoded = partial.select(
+        *_label(ResultKind.STATE, number),
+        _json_of("k", key_type).alias("key"),
+        _json_of("p", state_type).alias("state"),
+        "window_end_ms",
+    )
+    counted = stats(records).select(
+        *_label(ResultKind.STATS, number),
+        sf.col("shard").cast("string").alias("key"),
+        sf.to_json(sf.struct("records", "late", "bad", "newest_ms"), JSON).alias("state"),
+        sf.lit(None).cast("bigint").alias("window_end_ms"),
+    )
+    sources = contributors = None
+    if tracks_sources:
+        sources, contributors = _sources(plans, layers, groupings, key_type, number)
+    return PreparedView(
+        plan=plan,
+        partial=plans.template(encoded),
+        merge=plans.template(merge),
+        stats=plans.template(counted),
+        counted=(input_, window),
+        sources=sources,
+        contributors=contributors,
+    )
+
+
+def _label(kind: ResultKind, number: int) -> list["Column"]:
+    """Return the columns that say what a row is, and of which view."""
+    return [sf.lit(int(kind)).alias("kind"), sf.lit(number).alias("view")]
+
+
+def _window_ms(window: WindowCall | None) -> tuple[int, int] | None:
+    if window is None:
+        return None
+    return window.duration_us // _US_PER_MS, window.slide_us // _US_PER_MS
+
+
+def _arrival_order(plans: Plans, layers: Layers) -> "Column | None":
+    """Return the place of a record, None where a subquery hides one of its columns."""
+    columns = record_columns(layers.input)
+    if not columns.keys() >= set(ORDER):
+        return None
+    return sf.struct(*[plans.column(columns[name]).alias(name) for name in ORDER])
+
+
+def _partial(
+    plans: Plans, layers: Layers, groupings: Sequence[Any], aggregates: _Aggregates
+) -> "DataFrame":
+    """Return the partial aggregates of records: `k…`, `p…` and `window_end_ms`."""
+    end = sf.lit(None).cast("timestamp")
+    if layers.window is not None:
+        end = plans.column(layers.window)["end"]
+    window_end = sf.max(sf.unix_millis(end)).alias("window_end_ms")
+    keys = [plans.column(one).alias(f"k{nth}") for nth, one in enumerate(groupings)]
+    return plans.frame(layers.input).groupBy(*keys).agg(*aggregates.partials(), window_end)
+
+
+def _sources(
+    plans: Plans, layers: Layers, groupings: Sequence[Any], key_type: StructType, number: int
+) -> tuple[Template, Template]:
+    """Return the plans `sources` and `contributors`. Raises SqlRefused."""
+    columns = record_columns(layers.input)
+    if not {"shard", "offset"} <= columns.keys():
+        raise SqlRefused(
+            "the sources of a row cannot be tracked: a subquery hides the columns shard and offset",
+            "Select both in each subquery, or set sources to none.",
+        )
+    keys = [plans.column(one).alias(f"k{nth}") for nth, one in enumerate(groupings)]
+    place = [plans.column(columns[name]).alias(name) for name in ("shard", "offset")]
+    frame = plans.frame(layers.input).select(*keys, *place)
+    key = _json_of("k", key_type).alias("key")
+    contributors = frame.groupBy(*frame.columns).count().select(key, "shard", "offset")
+    ranges = frame.groupBy(*key_type.names, "shard").agg(
+        sf.min("offset").alias("first"),
+        sf.max("offset").alias("last"),
+        sf.count(sf.lit(1)).alias("records"),
+    )
+    sources = ranges.select(
+        *_label(ResultKind.SOURCES, number),
+        key,
+        sf.to_json(sf.array("shard", "first", "last", "records")).alias("state"),
+        sf.lit(None).cast("bigint").alias("window_end_ms"),
+    )
+    return plans.template(sources), plans.template(contributors)
+
+
+def _struct(frame: "DataFrame", prefix: str) -> StructType:
+    """Return the type of the columns `k…` or `p…`. Raises NotStorable."""
+    columns = [column for column in frame.schema if column.name.rstrip("0123456789") == prefix]
+    for column in columns:
+        _check_storable(column.dataType)
+    return StructType(columns)
+
+
+def _check_storable(type_: DataType) -> None:
+    if isinstance(type_, StructType):
+        for field in type_:
+            _check_storable(field.dataType)
+    elif not type_.simpleString().startswith(_STORABLE):
+        raise NotStorable(f"a group or an aggregate of type {type_.simpleString()}")
+
+
+def _json_of(prefix: str, type_: StructType) -> "Column":
+    if not type_.names:
+        return sf.lit("{}")
+    return sf.to_json(sf.struct(*type_.names), JSON)
+
+
+def _merged(
+    spark: "SparkSession",
+    aggregates: _Aggregates,
+    key_type: StructType,
+    state_type: StructType,
+    number: int,
+) -> "DataFrame":
+    """Return merged states: `key`, `window_end_ms`, `p…`, and from them `k…` and `v…`."""
+    states = empty_relation(spark, STATES).coalesce(1).where(sf.col("view") == number)
+    decoded = (
+        states.withColumn("s", sf.from_json("state", state_type, JSON))
+        if state_type.names
+        else states
+    )
+    merged = decoded.groupBy("key").agg(
+        sf.max("window_end_ms").alias("window_end_ms"), *aggregates.merged()
+    )
+    if key_type.names:
+        merged = merged.withColumn("k", sf.from_json("key", key_type, JSON))
+    keys = [sf.col(f"k.{name}").alias(name) for name in key_type.names]
+    return merged.select("key", "window_end_ms", *state_type.names, *keys, *aggregates.results())

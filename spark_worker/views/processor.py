@@ -1,0 +1,155 @@
+"""Processor of batches: tables, plans, and two Spark jobs for all views of a batch.
+
+    tables read to their ends ──▶ queries planned ──▶ partial aggregates ──▶ merged with the stored states
+
+A view that fails does not stop the others: after a failed Spark job each is run alone.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from spark_worker.runtime.job_context import JobContext
+from spark_worker.sql.refusal import SqlRefused
+from spark_worker.views.executor import Contributor, Partials, State
+from spark_worker.views.session import Computed, ViewSession
+from spark_worker.views.step import ViewFailed, encoded_keys
+from spark_worker.views.tables import StreamTable
+from storage.concurrency.tasks import in_batches
+from storage.domain import limits
+from storage.domain.errors import MillstreamError, StreamNotFound, StreamRecreated
+from storage.domain.names import StreamName
+from storage.domain.streams.stream import LogRecord, StreamRead
+from storage.domain.views.progress import ViewRevision
+from storage.domain.views.sources import Sources, merge_sources
+
+
+class BatchProcessor:
+    """Processor of the batches of one job, with its Spark session and its tables."""
+
+    def __init__(self, work: JobContext, session: ViewSession | None = None) -> None:
+        self._work = work
+        self._session = session
+        self._tables: dict[str, StreamTable] = {}
+
+    @property
+    def session(self) -> ViewSession | None:
+        """Session with the plans of the revisions that were prepared; None before that."""
+        return self._session
+
+    def keep(self, revisions: Sequence[ViewRevision]) -> None:
+        """Forget the plans of all other revisions, and the tables that none of these names."""
+        present = {table.stream for one in revisions for table in one.query.tables.values()}
+        self._tables = {stream: at for stream, at in self._tables.items() if stream in present}
+        if self._session is not None:
+            ids = [revision.revision_id for revision in revisions]
+            self._session.keep(ids, {table.stream for table in self._tables.values()})
+
+    def prepare(self, revisions: Sequence[ViewRevision]) -> dict[str, str]:
+        """Read the tables of revisions and plan them; return the reasons of failures by id."""
+        tables = {table.stream for one in revisions for table in one.query.tables.values()}
+        failures = self._read_tables(tables)
+        reasons = [(one.revision_id, self._prepare(one, failures)) for one in revisions]
+        return {revision_id: reason for revision_id, reason in reasons if reason}
+
+    def compute(
+        self, revisions: Sequence[ViewRevision], read: StreamRead
+    ) -> Mapping[str, Computed | Exception]:
+        """Return the results of a batch; of a revision that fails, its error."""
+        if not revisions:
+            return {}
+        try:
+            return self._compute_together(revisions, read)
+        except Exception as error:
+            self._work.check()
+            self._work.check_spark()
+            if isinstance(error, MillstreamError):
+                raise
+            if len(revisions) == 1:
+                return {revisions[0].revision_id: error}
+        results: dict[str, Computed | Exception] = {}
+        for revision in revisions:
+            results |= self.compute([revision], read)
+        return results
+
+    def contributors(
+        self, revision: ViewRevision, records: Mapping[int, Sequence[LogRecord]]
+    ) -> Iterator[Contributor]:
+        """Yield the records that contribute to rows of a prepared revision, which tracks sources."""
+        assert self._session is not None
+        return self._session.contributors(revision, records, self._tables)
+
+    def table_positions(self, revision: ViewRevision) -> dict[str, Mapping[int, int]]:
+        """Return the positions of a revision's tables, by their names in its query."""
+        tables = revision.query.tables.items()
+        return {name: self._tables[table.stream].positions for name, table in tables}
+
+    def _read_tables(self, streams: Collection[str]) -> Mapping[str, str]:
+        """Read the streams of tables to their ends; return why that failed, by stream."""
+        failures: dict[str, str] = {}
+        for stream in streams:
+            name = StreamName(stream, self._work.job.namespace)
+            table = self._tables.setdefault(stream, StreamTable(name))
+            try:
+                self._work.call(table.read(self._work.storage))
+            except (StreamNotFound, StreamRecreated):
+                failures[stream] = f"The stream {stream!r} of a table was deleted."
+            except ViewFailed as error:
+                failures[stream] = str(error)
+        return failures
+
+    def _prepare(self, revision: ViewRevision, failures: Mapping[str, str]) -> str:
+        """Plan a revision; return why it cannot be, empty if it can."""
+        for table in revision.query.tables.values():
+            if table.stream in failures:
+                return failures[table.stream]
+        spark = self._work.spark
+        if self._session is None or self._session.spark is not spark:
+            self._session = ViewSession(spark)
+        try:
+            self._session.prepare(revision)
+        except SqlRefused as error:
+            return str(error)
+        return ""
+
+    def _compute_together(
+        self, revisions: Sequence[ViewRevision], read: StreamRead
+    ) -> dict[str, Computed | Exception]:
+        assert self._session is not None
+        partials = self._session.partials(revisions, read, self._tables)
+        changed = [entry for entry in revisions if partials[entry.revision_id].states]
+        read_stored = partial(self._with_stored, partials)
+        at_once = limits.VIEW_TRANSACTIONS_AT_ONCE
+        inputs = dict(self._work.call(in_batches(changed, read_stored, at_once)))
+        states = {revision_id: one.states for revision_id, one in inputs.items()}
+        merged = self._session.merge(changed, states) if changed else {}
+        return {
+            entry.revision_id: Computed(
+                partials[entry.revision_id].stats,
+                merged.get(entry.revision_id, ()),
+                inputs[entry.revision_id].sources if entry.revision_id in inputs else {},
+            )
+            for entry in revisions
+        }
+
+    async def _with_stored(
+        self, partials: Mapping[str, Partials], revision: ViewRevision
+    ) -> tuple[str, "_MergeInput"]:
+        """Return what a batch changes with what is stored of the same keys, and the revision."""
+        revision_id, of_batch = revision.revision_id, partials[revision.revision_id]
+        keys = encoded_keys(of_batch.states, revision.plan.key)
+        stored = await self._work.storage.view_scans.states(revision_id, [*keys])
+        states = [State(keys[key].key, one.state) for key, one in stored.items()]
+        before = {key: one.sources for key, one in stored.items()}
+        sources = {
+            key: merge_sources([before.get(key, {}), of_batch.sources.get(state.key, {})])
+            for key, state in keys.items()
+        }
+        return revision_id, _MergeInput([*of_batch.states, *states], sources)
+
+
+class _MergeInput(NamedTuple):
+    """States to merge, of a batch and stored, and the merged sources by encoded key."""
+
+    states: list[State]
+    sources: Mapping[bytes, Sources]

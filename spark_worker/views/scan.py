@@ -1,0 +1,327 @@
+"""Scan job: keeps the views over a stream up to date while there are any.
+
+    revisions with equal positions ──▶ one read ──▶ one Spark job: partial aggregates of all
+                                                ──▶ one Spark job: merged with the stored states
+                                                ──▶ for each: one transaction with rows, positions, messages for sinks
+                                                ──▶ sinks
+
+A batch is committed only if the revision is where the batch began, and the job's claim still holds, so what a killed or delayed worker
+computed changes nothing.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from spark_worker.runtime.cluster import cause_of
+from spark_worker.runtime.fault_points import fault
+from spark_worker.runtime.job_context import JobContext, JobStopped
+from spark_worker.views.activity import ShardActivity
+from spark_worker.views.cohorts import Cohorts, capped, has_started
+from spark_worker.views.processor import BatchProcessor
+from spark_worker.views.session import Computed
+from spark_worker.views.step import (
+    ViewFailed,
+    batch_of,
+    has_news,
+    is_final,
+    start_batch,
+    tick_batch,
+)
+from storage.concurrency.tasks import in_batches
+from storage.domain import limits
+from storage.domain.errors import StreamNotFound, StreamRecreated
+from storage.domain.jobs import LeaseLost, wait_after_ms
+from storage.domain.names import StreamName, ViewName
+from storage.domain.streams.stream import StreamRead
+from storage.domain.views.progress import ViewBatch, ViewRevision
+from storage.streams.seek import positions_since
+from storage.views.scans import ScanRevision, ViewConflict, ViewTooLarge
+from storage.views.sinks import OnSent
+
+logger = logging.getLogger(__name__)
+
+_DELETED = "The stream was deleted."
+
+Windows = tuple[int | None, int | None]
+"""Ends of the oldest window and of the next one that ends, in event time."""
+
+OnBatch = Callable[[ViewName, ViewBatch], object]
+"""Called with each committed batch."""
+
+
+class ScanSpec(msgspec.Struct, frozen=True):
+    """Specification of a scan job."""
+
+    stream: str
+
+
+def _ignore(*_: object) -> None:
+    """Ignore an event: the default of observers."""
+
+
+def scan(
+    work: JobContext, on_batch: OnBatch = _ignore, on_sent: OnSent = _ignore
+) -> Mapping[str, Any]:
+    """Keep the views over a stream up to date until there are none, or the job must stop."""
+    stream = StreamName(work.spec(ScanSpec).stream, work.job.namespace)
+    return _Scan(work, stream, on_batch, on_sent).run()
+
+
+class _Scan:
+    """Scan of one stream.
+
+    `_blocked`: when a revision that failed is tried again. `_behind`: views that wait for a sink. `_idle`: revisions that had nothing to
+    read in the last round. `_windows`: ends of the windows that a revision had after a batch.
+    """
+
+    def __init__(
+        self, work: JobContext, stream: StreamName, on_batch: OnBatch, on_sent: OnSent
+    ) -> None:
+        self._work = work
+        self._stream = stream
+        self._on_batch = on_batch
+        self._on_sent = on_sent
+        self._scans = work.storage.view_scans
+        self._processor = BatchProcessor(work)
+        self._activity = ShardActivity()
+        self._blocked: dict[str, float] = {}
+        self._behind: set[str] = set()
+        self._idle: set[str] = set()
+        self._cohorts = Cohorts((), self._idle)
+        self._windows: dict[str, tuple[int, Windows]] = {}
+        self._batches = 0
+
+    def run(self) -> Mapping[str, Any]:
+        """Run batches; return the progress."""
+        try:
+            while every := self._revisions():
+                self._work.check()
+                self._work.require_spark()
+                if self._promote():
+                    continue
+                started = time.monotonic()
+                cohorts = self._cohorts.by_read(self._is_blocked)
+                idle = [cohort for cohort in cohorts if not self._advance(cohort)]
+                without_news = [entry for cohort in idle for entry in cohort]
+                self._idle = {entry.revision.revision_id for entry in without_news}
+                is_idle = idle == cohorts and not any([self._tick(one) for one in without_news])
+                self._deliver(every)
+                if is_idle:
+                    self._wait(cohorts)
+                else:
+                    self._pace(started)
+        except LeaseLost:
+            raise JobStopped from None
+        return {"batches": self._batches}
+
+    def _revisions(self) -> list[ScanRevision]:
+        every = self._work.call(self._scans.revisions(self._stream.namespace, self._stream.name))
+        ids = [entry.revision.revision_id for entry in every]
+        self._blocked = {entry: until for entry, until in self._blocked.items() if entry in ids}
+        self._windows = {entry: ends for entry, ends in self._windows.items() if entry in ids}
+        self._cohorts = Cohorts(every, self._idle)
+        self._processor.keep([entry.revision for entry in every])
+        return every
+
+    def _is_blocked(self, entry: ScanRevision) -> bool:
+        if entry.view.view_id in self._behind:
+            return True
+        return self._blocked.get(entry.revision.revision_id, 0) > time.monotonic()
+
+    def _deliver(self, entries: Sequence[ScanRevision]) -> None:
+        """Send what sinks are owed; views that wait for a sink get no batches."""
+        views = {entry.view.view_id: entry.view for entry in entries}
+        sinks = self._work.storage.view_sinks
+        behind = self._work.call(sinks.deliver([*views.values()], self._on_sent))
+        self._behind = {*(self._behind - views.keys()), *behind}
+
+    def _wait(self, cohorts: Sequence[Sequence[ScanRevision]]) -> None:
+        """Wait until the stream may have records, or it is time to look for other views."""
+        at_the_end = [cohort for cohort in cohorts if self._cohorts.cap(cohort[0]) is None]
+        if not at_the_end:
+            self._work.sleep(limits.VIEW_SCAN_WAIT_MS / limits.SECOND_MS)
+            return
+        self._read(at_the_end[0], limits.VIEW_SCAN_WAIT_MS)
+
+    def _pace(self, started: float) -> None:
+        """Let records gather for the next round of batches."""
+        self._work.sleep(max(0.0, limits.VIEW_PACE_MS / limits.SECOND_MS - _since(started)))
+
+    def _promote(self) -> bool:
+        """Promote building revisions that have caught up; return whether there was one."""
+        is_promoted = False
+        for entry in self._cohorts.caught_up():
+            revision_id = entry.revision.revision_id
+            try:
+                self._work.call(self._scans.promote(self._work.claim, entry.view, revision_id))
+            except ViewConflict:
+                continue  # it was replaced: the next round looks again
+            fault("view.promoted")
+            is_promoted = True
+        return is_promoted
+
+    # A batch of revisions with equal positions
+
+    def _advance(self, cohort: Sequence[ScanRevision]) -> bool:
+        """Run a batch; return whether there may be more."""
+        started = time.monotonic()
+        if not has_started(cohort[0].revision):
+            return self._start(cohort)
+        read = self._read(cohort, 0)
+        cap = self._cohorts.cap(cohort[0])
+        if read is not None and cap is not None:
+            stream = self._work.call(self._work.storage.catalog.stream(self._stream))
+            read = capped(read, cohort[0].revision.progress.positions, cap, stream)
+        if read is None or not has_news(read):
+            return False
+        self._activity.note(read)
+        fault("view.read")
+        cohort = self._prepared(cohort)
+        computed = self._processor.compute([entry.revision for entry in cohort], read)
+        fault("view.computed")
+        finish = partial(self._finish, read, computed, started)
+        self._work.call(in_batches(cohort, finish, limits.VIEW_TRANSACTIONS_AT_ONCE))
+        self._batches += 1
+        progress = {"batches": self._batches}
+        self._work.call(self._work.storage.jobs.save_progress(self._work.claim, progress))
+        return True
+
+    def _prepared(self, cohort: Sequence[ScanRevision]) -> list[ScanRevision]:
+        """Return the revisions that can be computed; the others stop."""
+        reasons = self._processor.prepare([entry.revision for entry in cohort])
+        for entry in cohort:
+            if reason := reasons.get(entry.revision.revision_id):
+                self._stop([entry], reason)
+        return [entry for entry in cohort if entry.revision.revision_id not in reasons]
+
+    def _start(self, cohort: Sequence[ScanRevision]) -> bool:
+        """Set the first positions of revisions that do not start at the oldest records."""
+        for entry in cohort:
+            try:
+                positions = self._work.call(self._first_positions(entry.revision))
+            except (StreamNotFound, StreamRecreated):
+                self._stop([entry], _DELETED)
+            else:
+                self._work.call(self._store(entry, start_batch(entry.revision, positions)))
+        return True
+
+    async def _first_positions(self, revision: ViewRevision) -> dict[int, int]:
+        since = revision.query.input.start_time_ms
+        return await positions_since(
+            self._work.storage.record_reader,
+            self._work.storage.catalog,
+            self._stream,
+            revision.created_at_ms if since is None else since,
+            revision.stream_id,
+        )
+
+    def _read(self, cohort: Sequence[ScanRevision], wait_ms: int) -> StreamRead | None:
+        """Read behind the positions of a cohort; None if its stream is gone."""
+        revision = cohort[0].revision
+        reading = self._work.storage.record_reader.read(
+            self._stream,
+            revision.progress.positions,
+            wait_ms=wait_ms,
+            stream_id=revision.stream_id,
+        )
+        try:
+            return self._work.call(reading)
+        except (StreamNotFound, StreamRecreated):
+            self._stop(cohort, _DELETED)
+            return None
+
+    # Ticks: batches without records
+
+    def _tick(self, entry: ScanRevision) -> bool:
+        """Let the watermark follow the clock while all shards are idle, if a window ends by that.
+
+        Also finish what a batch left of its final rows. Returns whether there was a batch.
+        """
+        revision = entry.revision
+        progress, plan = revision.progress, revision.plan
+        if plan.window_ms is None or progress.watermark_ms is None:
+            return False
+        watermark_ms = progress.watermark_ms
+        if is_final(progress):
+            watermark_ms = self._activity.watermark(revision)
+            due_ms = self._next_due(entry) if watermark_ms > progress.watermark_ms else None
+            if due_ms is None or watermark_ms < due_ms:
+                return False
+        batch = tick_batch(revision, watermark_ms)
+        self._work.call(self._store(entry, batch))
+        return True
+
+    def _next_due(self, entry: ScanRevision) -> int | None:
+        """Return the watermark at which the next window ends, or its rows are deleted."""
+        revision, progress = entry.revision, entry.revision.progress
+        batch, windows = self._windows.get(revision.revision_id, (-1, (None, None)))
+        if batch != progress.batch:
+            looking = self._scans.next_windows(revision.revision_id, progress.watermark_ms or 0)
+            windows = self._work.call(looking)
+            self._windows[revision.revision_id] = progress.batch, windows
+        oldest_ms, next_ms = windows
+        keep_ms = entry.view.spec.keep_ms
+        expires_ms = None if oldest_ms is None or keep_ms is None else oldest_ms + keep_ms
+        return min((due for due in (next_ms, expires_ms) if due is not None), default=None)
+
+    # Its end, in the worker's event loop
+
+    async def _finish(
+        self,
+        read: StreamRead,
+        computed: Mapping[str, Computed | Exception],
+        started: float,
+        entry: ScanRevision,
+    ) -> None:
+        """Commit the result of a revision, or note its failure."""
+        result = computed[entry.revision.revision_id]
+        if isinstance(result, Exception):
+            await self._fail(entry, cause_of(result), stop=False)
+            return
+        try:
+            batch = batch_of(
+                entry.revision,
+                read,
+                result.stats,
+                result.rows,
+                sources=result.sources,
+                idle=self._activity.idle(entry.revision),
+                tables=self._processor.table_positions(entry.revision),
+                milliseconds=int(_since(started) * limits.SECOND_MS),
+            )
+            await self._store(entry, batch)
+        except (ViewFailed, ViewTooLarge) as error:
+            await self._fail(entry, str(error), stop=True)
+
+    async def _store(self, entry: ScanRevision, batch: ViewBatch) -> None:
+        """Commit a batch, unless the revision was changed or deleted meanwhile."""
+        revision_id = entry.revision.revision_id
+        try:
+            await self._scans.commit(self._work.claim, entry.view, revision_id, batch)
+        except ViewConflict:
+            return
+        fault("view.committed")
+        self._blocked.pop(revision_id, None)
+        self._on_batch(entry.view.name, batch)
+
+    async def _fail(self, entry: ScanRevision, failure: str, *, stop: bool) -> None:
+        """Note a failure; the revision is tried again after a while, and stops after several."""
+        facts = {"view": str(entry.view.name), "reason": failure}
+        logger.warning("view_batch_failed", extra=facts)
+        revision = entry.revision
+        await self._scans.fail(self._work.claim, revision.revision_id, failure, stop=stop)
+        wait_ms = wait_after_ms(revision.failures + 1, limits.JOB_BACKOFF_MS_MIN)
+        self._blocked[revision.revision_id] = time.monotonic() + wait_ms / limits.SECOND_MS
+
+    def _stop(self, cohort: Sequence[ScanRevision], failure: str) -> None:
+        for entry in cohort:
+            self._work.call(self._fail(entry, failure, stop=True))
+
+
+def _since(started: float) -> float:
+    return time.monotonic() - started

@@ -1,0 +1,114 @@
+"""Prepared views of a scan in one Spark session, and the computation of their batches."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from spark_worker.views.executor import (
+    NO_TABLES,
+    Contributor,
+    Executor,
+    MergedRow,
+    Partials,
+    ShardStats,
+    State,
+)
+from spark_worker.views.planning.planner import ViewPlanner
+from spark_worker.views.planning.prepared import PreparedView
+from spark_worker.views.planning.records import raw_table
+from spark_worker.views.tables import ParsedTables, StreamTable
+from storage.domain.names import StreamName
+from storage.domain.streams.stream import LogRecord, StreamRead
+from storage.domain.views.progress import ViewRevision
+from storage.domain.views.sources import Sources
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Computed(NamedTuple):
+    """Result of a batch for one view. `sources`: those of its rows, by encoded key."""
+
+    stats: Mapping[int, ShardStats]
+    rows: Sequence[MergedRow]
+    sources: Mapping[bytes, Sources]
+
+
+class ViewSession:
+    """Views that are planned in a session, by revision."""
+
+    def __init__(self, spark: "SparkSession") -> None:
+        self.spark = spark
+        self._planner = ViewPlanner(spark)
+        self._executor = Executor(self._planner.spark, self._planner.plans)
+        self._parsed = ParsedTables(self._planner.spark, self._planner.plans)
+        self._prepared: dict[str, tuple[int, PreparedView]] = {}
+        self._next = 0
+
+    def prepare(self, revision: ViewRevision) -> None:
+        """Plan a revision's query unless that is done. Raises SqlRefused."""
+        if revision.revision_id not in self._prepared:
+            view = self._planner.prepare(revision.query, self._next)
+            self._prepared[revision.revision_id] = self._next, view
+            self._next += 1
+
+    def keep(self, revision_ids: Sequence[str], tables: set[StreamName]) -> None:
+        """Forget all other revisions, and the rows of other tables."""
+        self._parsed.keep(tables)
+        self._prepared = {one: self._prepared[one] for one in revision_ids if one in self._prepared}
+
+    def partials(
+        self,
+        revisions: Sequence[ViewRevision],
+        read: StreamRead,
+        tables: Mapping[str, StreamTable] = NO_TABLES,
+    ) -> dict[str, Partials]:
+        """Return the partial aggregates of what was read, by revision; `tables` by their streams."""
+        records = {shard.shard: shard.records for shard in read.shards}
+        watermarks = {revision.progress.watermark_ms for revision in revisions}
+        raw = {watermark: raw_table(records, watermark) for watermark in watermarks}
+        numbered = self._numbered(revisions)
+        results = self._executor.partials(
+            {number: view for _, number, view in numbered},
+            {number: raw[one.progress.watermark_ms] for one, number, _ in numbered},
+            {
+                number: self._tables_of(one, view, tables)
+                for one, number, view in numbered
+                if one.query.tables
+            },
+        )
+        return {revision.revision_id: results[number] for revision, number, _ in numbered}
+
+    def contributors(
+        self,
+        revision: ViewRevision,
+        records: Mapping[int, Sequence[LogRecord]],
+        tables: Mapping[str, StreamTable] = NO_TABLES,
+    ) -> Iterator[Contributor]:
+        """Yield the records that contribute to rows of a revision, which tracks sources."""
+        _, view = self._prepared[revision.revision_id]
+        of_view = self._tables_of(revision, view, tables)
+        return self._executor.contributors(view, raw_table(records, None), of_view)
+
+    def _tables_of(
+        self, revision: ViewRevision, view: PreparedView, tables: Mapping[str, StreamTable]
+    ) -> dict[str, Any]:
+        return {
+            name: self._parsed.rows(tables[table.stream], table.columns, view.tables[name])
+            for name, table in revision.query.tables.items()
+        }
+
+    def merge(
+        self, revisions: Sequence[ViewRevision], states: Mapping[str, Sequence[State]]
+    ) -> dict[str, list[MergedRow]]:
+        """Merge the states of each revision by key."""
+        numbered = self._numbered(revisions)
+        merged = self._executor.merge(
+            {number: view for _, number, view in numbered},
+            {number: states[revision.revision_id] for revision, number, _ in numbered},
+        )
+        return {revision.revision_id: merged[number] for revision, number, _ in numbered}
+
+    def _numbered(
+        self, revisions: Sequence[ViewRevision]
+    ) -> list[tuple[ViewRevision, int, PreparedView]]:
+        return [(revision, *self._prepared[revision.revision_id]) for revision in revisions]

@@ -1,0 +1,117 @@
+"""Tables of views: the newest record of each key of a stream, in the memory of a scan.
+
+stream ──▶ read to its end before each batch ──▶ key ─▶ data ──▶ parsed once for each change, for all views with equal columns
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from spark_worker.views.planning.plans import Plans, analyzed
+from spark_worker.views.planning.prepared import TableParser
+from spark_worker.views.planning.records import TABLE
+from spark_worker.views.step import ViewFailed, has_news
+from storage.bootstrap import Storage
+from storage.domain import limits
+from storage.domain.errors import StreamRecreated
+from storage.domain.names import LogId, StreamName
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NULL = b"null"
+
+
+class StreamTable:
+    """Newest record of each key of a stream, up to `positions`. `version` counts its changes."""
+
+    def __init__(self, stream: StreamName) -> None:
+        self.stream = stream
+        self.positions: Mapping[int, int] = {}
+        self.version = 0
+        self._stream_id: LogId | None = None
+        self._rows: dict[str, bytes] = {}
+        self._bytes = 0
+
+    async def read(self, storage: Storage) -> None:
+        """Read to the end of the stream. Raises StreamNotFound, StreamRecreated, ViewFailed."""
+        stream = await storage.catalog.fresh_stream(self.stream)
+        if stream.stream_id != self._stream_id:
+            self._clear(stream.stream_id)
+        try:
+            while await self._read_next(storage):
+                pass
+        except StreamRecreated:
+            self._clear(None)  # the next batch reads the new stream
+            raise
+
+    async def _read_next(self, storage: Storage) -> bool:
+        read = await storage.record_reader.read(
+            self.stream, self.positions, stream_id=self._stream_id
+        )
+        for shard in read.shards:
+            for each in shard.records:
+                if each.record.key:
+                    self.put(each.record.key, each.record.data)
+        self.positions = read.positions
+        self.check_size()
+        return has_news(read)
+
+    def put(self, key: str, data: bytes) -> None:
+        """Put the newest record of a key, or delete the key."""
+        self.version += 1
+        before = self._rows.pop(key, None)
+        self._bytes -= 0 if before is None else len(before)
+        if data and data.strip() != _NULL:
+            self._rows[key] = data
+            self._bytes += len(data)
+
+    def _clear(self, stream_id: LogId | None) -> None:
+        self.version += 1
+        self.positions, self._rows, self._bytes = {}, {}, 0
+        self._stream_id = stream_id
+
+    def check_size(self) -> None:
+        """Raise ViewFailed for a table above its limits."""
+        rows, most = len(self._rows), limits.VIEW_TABLE_ROWS_MAX
+        if rows > most:
+            raise ViewFailed(f"The table of {self.stream.name!r} has more than {most} keys.")
+        if self._bytes > limits.VIEW_TABLE_BYTES_MAX:
+            most = limits.VIEW_TABLE_BYTES_MAX
+            raise ViewFailed(f"The table of {self.stream.name!r} has more than {most} bytes.")
+
+    def arrow(self) -> pa.Table:
+        """Return the rows, with their data as bytes."""
+        columns = [[*self._rows], [*self._rows.values()]]
+        arrays = [
+            pa.array(column, field.type) for column, field in zip(columns, TABLE, strict=True)
+        ]
+        return pa.Table.from_arrays(arrays, schema=TABLE)
+
+
+class ParsedTables:
+    """Rows of tables as Spark reads them, parsed again only when a table has changed."""
+
+    def __init__(self, spark: "SparkSession", plans: Plans) -> None:
+        self._spark = spark
+        self._plans = plans
+        self._parsed: dict[tuple[StreamName, str], tuple[int, Any]] = {}
+
+    def rows(self, table: StreamTable, columns: str, parser: TableParser) -> Any:
+        """Return the rows of a table with declared columns, for a local relation."""
+        place = table.stream, columns
+        version, rows = self._parsed.get(place, (-1, None))
+        if version != table.version:
+            rows = self._parse(table, parser)
+            self._parsed[place] = table.version, rows
+        return rows
+
+    def _parse(self, table: StreamTable, parser: TableParser) -> Any:
+        raw = analyzed(self._spark.createDataFrame(table.arrow())).data()
+        parsed = self._plans.frame(self._plans.over(parser.template, raw)).toArrow()
+        return analyzed(self._spark.createDataFrame(parsed, schema=parser.schema)).data()
+
+    def keep(self, streams: set[StreamName]) -> None:
+        """Forget the rows of all other streams."""
+        self._parsed = {place: rows for place, rows in self._parsed.items() if place[0] in streams}

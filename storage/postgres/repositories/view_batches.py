@@ -1,0 +1,385 @@
+"""Repository of view rows and batches: commits of a worker, and reads."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import Text, case, cast, delete, func, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.domain import limits
+from storage.domain.errors import StorageUnavailable
+from storage.domain.jobs import JobLease
+from storage.domain.views.changes import RowUpdate, SinkMessage
+from storage.domain.views.final_position import FinalPosition
+from storage.domain.views.key_range import KeyRange
+from storage.domain.views.progress import (
+    BatchRecord,
+    RevisionReport,
+    RevisionState,
+    RowChange,
+    ViewProgress,
+    ViewRevision,
+)
+from storage.domain.views.sink import ViewSink
+from storage.domain.views.sources import Sources, decode_sources, encode_sources
+from storage.domain.views.view import View
+from storage.postgres.queries import query
+from storage.postgres.repositories.jobs import share_claim
+from storage.postgres.repositories.views import put_in_state, revision_of
+from storage.postgres.repository import Repository
+from storage.postgres.rows import rows_of
+from storage.postgres.tables import ViewBatchRow, ViewOutputRow, ViewRevisionRow
+
+CHANNEL = "millstream_views"
+"""Announcements of progress; the payload is the view's id."""
+
+_BEFORE_ALL = (-limits.OFFSET_MAX, b"")
+
+
+class StoredRow(NamedTuple):
+    """Key and JSON of a row; its sources, if they were read."""
+
+    key: bytes
+    output: bytes
+    sources: Sources | None = None
+
+
+class StoredState(NamedTuple):
+    """Partial aggregates of a row, and its sources."""
+
+    state: str
+    sources: Sources
+
+
+class WindowRow(NamedTuple):
+    """Row of a window, as JSON; None if a read does not return it."""
+
+    key: bytes
+    window_end_ms: int
+    output: str | None
+
+
+class LockedRevision:
+    """A revision locked against other writers until the end of a transaction."""
+
+    def __init__(
+        self, session: AsyncSession, revision: ViewRevision, sinks: Sequence[ViewSink]
+    ) -> None:
+        self.revision = revision
+        self.sinks = sinks
+        """Sinks of its view, if they are locked too."""
+        self._session = session
+        self._is_own = col(ViewRevisionRow.revision_id) == revision.revision_id
+
+    async def put_rows(self, changes: Sequence[RowChange], batch: int, now_ms: int) -> int:
+        """Insert or replace rows; return the number of inserted ones."""
+        if not changes:
+            return 0
+        values = {
+            "revision_id": self.revision.revision_id,
+            "keys": [change.key for change in changes],
+            "outputs": [change.row for change in changes],
+            "states": [change.state for change in changes],
+            "window_ends": [change.window_end_ms for change in changes],
+            "sources": [
+                None if change.sources is None else encode_sources(change.sources)
+                for change in changes
+            ],
+            "batch": batch,
+            "now_ms": now_ms,
+        }
+        return int(await self._session.scalar(query("put_view_rows"), values) or 0)
+
+    async def outputs(self, keys: Sequence[bytes]) -> dict[bytes, str]:
+        """Return the rows with these keys as JSON; one that a read does not return is absent."""
+        output = cast(col(ViewOutputRow.output), Text).label("output")
+        statement = select(col(ViewOutputRow.key), output).where(
+            col(ViewOutputRow.revision_id) == self.revision.revision_id,
+            col(ViewOutputRow.output).is_not(None),
+            col(ViewOutputRow.key) == func.any(list(keys)),
+        )
+        return {row.key: row.output for row in await self._session.execute(statement)}
+
+    async def final_rows(
+        self, position: FinalPosition | None, until_ms: int, limit: int
+    ) -> list[WindowRow]:
+        """Return rows behind a position whose windows end at a time or before, in its order."""
+        after_ms, after_key = _BEFORE_ALL if position is None else position.bound
+        values = {
+            "revision_id": self.revision.revision_id,
+            "until_ms": until_ms,
+            "after_ms": after_ms,
+            "after_key": after_key,
+            "limit": limit,
+        }
+        rows = await self._session.execute(query("final_view_rows"), values)
+        return [WindowRow(*row) for row in rows]
+
+    async def expire_rows(self, until_ms: int, limit: int, *, shows: bool) -> list[WindowRow]:
+        """Delete rows whose windows end at a time or before, the oldest first; return them.
+
+        Their JSON is None unless `shows`.
+        """
+        values = {
+            "revision_id": self.revision.revision_id,
+            "until_ms": until_ms,
+            "limit": limit,
+            "shows": shows,
+        }
+        deleted = await self._session.execute(query("expire_view_rows"), values)
+        return [WindowRow(*row) for row in deleted]
+
+    async def owe(self, messages: Sequence[SinkMessage], first: int, batch: int) -> None:
+        """Store messages for sinks, whose sequences begin with `first`."""
+        size = limits.VIEW_SINK_MESSAGES
+        for start in range(0, len(messages), size):
+            sinks, changes, keys, rows, befores = zip(*messages[start : start + size], strict=True)
+            values = {
+                "view_id": self.revision.view_id,
+                "revision": self.revision.number,
+                "first": first + start,
+                "batch": batch,
+                "sinks": list(sinks),
+                "changes": list(changes),
+                "keys": list(keys),
+                "outputs": list(rows),
+                "befores": list(befores),
+            }
+            await self._session.execute(query("owe_view_messages"), values)
+
+    async def differences(self, former: str) -> AsyncIterator[Sequence[RowUpdate]]:
+        """Yield the rows in which the revision differs from a former one, by key."""
+        values = {"before": former, "after": self.revision.revision_id}
+        rows = await self._session.stream(query("differences_of_view_revisions"), values)
+        async for part in rows.partitions(limits.VIEW_SWITCH_ROWS):
+            yield [RowUpdate(row.key, row.before, row.output, row.window_end_ms) for row in part]
+
+    async def active(self) -> ViewRevision | None:
+        """Return the revision that answers reads, locked; None if it is this one."""
+        statement = rows_of(ViewRevisionRow).where(
+            col(ViewRevisionRow.view_id) == self.revision.view_id,
+            col(ViewRevisionRow.state) == RevisionState.ACTIVE.value,
+            col(ViewRevisionRow.revision_id) != self.revision.revision_id,
+        )
+        row = (await self._session.execute(statement.with_for_update())).one_or_none()
+        return None if row is None else revision_of(row)
+
+    async def advance(self, progress: ViewProgress, record: BatchRecord) -> None:
+        """Store the progress and the batch that made it, and announce it; forget old batches."""
+        await self.update(
+            progress=msgspec.to_builtins(progress, str_keys=True), failures=0, failure=""
+        )
+        revision_id = {"revision_id": self.revision.revision_id}
+        values = revision_id | msgspec.to_builtins(record, str_keys=True)
+        await self._session.execute(insert(ViewBatchRow).values(**values))
+        old = delete(ViewBatchRow).where(
+            col(ViewBatchRow.revision_id) == self.revision.revision_id,
+            col(ViewBatchRow.batch) <= record.batch - limits.VIEW_BATCHES_MAX,
+        )
+        await self._session.execute(old)
+        await self.announce()
+
+    async def promote(
+        self,
+        progress: ViewProgress,
+        *,
+        former_until_ms: int | None,
+        report: RevisionReport | None,
+    ) -> None:
+        """Make it the active revision, with a progress and a report.
+
+        The present one becomes the former one until a time, or is deleted without a time; an earlier former one is deleted.
+        """
+        session, view_id = self._session, self.revision.view_id
+        ends = {"former_until_ms": former_until_ms}
+        await put_in_state(session, view_id, [RevisionState.FORMER], RevisionState.DELETED)
+        after = RevisionState.DELETED if former_until_ms is None else RevisionState.FORMER
+        await put_in_state(session, view_id, [RevisionState.ACTIVE], after, **ends)
+        values = msgspec.to_builtins(progress, str_keys=True)
+        await self.update(
+            state=RevisionState.ACTIVE.value, progress=values, report=msgspec.to_builtins(report)
+        )
+        await self.announce()
+
+    async def update(self, **values: Any) -> None:
+        """Change columns of the revision."""
+        statement = update(ViewRevisionRow).where(self._is_own).values(**values)
+        await self._session.execute(statement)
+
+    async def announce(self) -> None:
+        """Notify the readers that wait for the view."""
+        announcement = {"channel": CHANNEL, "payload": self.revision.view_id}
+        await self._session.execute(query("notify"), announcement)
+
+
+class ViewBatchRows(Repository):
+    """Rows of views and their batches. Every method raises StorageUnavailable or StorageBusy."""
+
+    @asynccontextmanager
+    async def locked(
+        self, claim: JobLease, revision_id: str, *, running: View | None = None
+    ) -> AsyncGenerator[LockedRevision | None]:
+        """Lock a revision for the holder of a job; None if it was deleted.
+
+        `running`: its view, which is locked with its sinks; None is yielded if it was deleted or paused. The block commits at its
+        end, unless it raises. Raises LeaseLost.
+        """
+        writing = self._database.writing(
+            unknown=StorageUnavailable, limit_ms=limits.VIEW_BATCH_MS_MAX
+        )
+        async with writing as session:
+            await share_claim(session, claim)
+            if running is None:
+                row, into = await _lock(session, revision_id), ()
+            else:
+                values = {"view_id": running.view_id, "revision_id": revision_id}
+                statement = query("lock_running_view_revision")
+                row = (await session.execute(statement, values)).one_or_none()
+                into = () if row is None else row.into or ()
+            sinks = msgspec.convert(into, tuple[ViewSink, ...])
+            yield None if row is None else LockedRevision(session, revision_of(row), sinks)
+
+    async def states(self, revision_id: str, keys: Sequence[bytes]) -> dict[bytes, StoredState]:
+        """Return the states of rows by key; a key without a row is absent."""
+        columns = (
+            col(ViewOutputRow.key),
+            col(ViewOutputRow.state),
+            col(ViewOutputRow.sources),
+        )
+        statement = select(*columns).where(
+            col(ViewOutputRow.revision_id) == revision_id,
+            col(ViewOutputRow.key) == func.any(list(keys)),
+        )
+        async with self._database.reading() as session:
+            return {
+                row.key: StoredState(row.state, decode_sources(row.sources))
+                for row in await session.execute(statement)
+            }
+
+    async def read(
+        self, revision_id: str, keys: KeyRange, limit: int
+    ) -> tuple[ViewRevision, list[StoredRow]] | None:
+        """Return an active revision with rows of it, in one statement; None if it is not active."""
+        rows = _rows_in(revision_id, keys).limit(limit).subquery()
+        order = rows.c.key.desc() if keys.descending else rows.c.key
+        read = await self._read(revision_id, rows, order)
+        if read is None:
+            return None
+        revision, joined = read
+        return revision, [StoredRow(row.key, row.output.encode()) for row in joined]
+
+    async def find(
+        self, revision_id: str, key: bytes
+    ) -> tuple[ViewRevision, StoredRow | None] | None:
+        """Return an active revision with a row and its sources; None if it is not active."""
+        is_row = col(ViewOutputRow.key) == key
+        selected = _selected(revision_id, col(ViewOutputRow.sources)).where(is_row).subquery()
+        read = await self._read(revision_id, selected, selected.c.key)
+        if read is None:
+            return None
+        revision, joined = read
+        rows = [
+            StoredRow(row.key, row.output.encode(), decode_sources(row.sources)) for row in joined
+        ]
+        return revision, rows[0] if rows else None
+
+    async def snapshot(
+        self, revision_id: str, limit: int, bytes_max: int
+    ) -> tuple[ViewRevision, list[bytes]] | None:
+        """Return an active revision with its first rows, in one statement; None for another one.
+
+        The row with which they exceed `bytes_max` is the last one.
+        """
+        first = _rows_in(revision_id, KeyRange()).limit(limit).subquery()
+        size = func.octet_length(first.c.output)
+        end = func.sum(size).over(order_by=first.c.key)
+        sized = select(first.c.key, first.c.output, (end - size).label("begin")).subquery()
+        rows = select(sized.c.key, sized.c.output).where(sized.c.begin <= bytes_max).subquery()
+        read = await self._read(revision_id, rows, rows.c.key)
+        if read is None:
+            return None
+        revision, joined = read
+        return revision, [row.output.encode() for row in joined]
+
+    async def _read(
+        self, revision_id: str, rows: Any, order: Any
+    ) -> tuple[ViewRevision, list[Any]] | None:
+        """Return an active revision joined with rows of it."""
+        statement = (
+            rows_of(ViewRevisionRow)
+            .add_columns(*rows.c)
+            .select_from(ViewRevisionRow)
+            .outerjoin(rows, rows.c.key.is_not(None))
+            .where(
+                col(ViewRevisionRow.revision_id) == revision_id,
+                col(ViewRevisionRow.state) == RevisionState.ACTIVE.value,
+            )
+            .order_by(order)
+        )
+        async with self._database.reading() as session:
+            joined = (await session.execute(statement)).all()
+        if not joined:
+            return None
+        return revision_of(joined[0]), [row for row in joined if row.key is not None]
+
+
+async def _lock(session: AsyncSession, revision_id: str) -> Any:
+    statement = (
+        rows_of(ViewRevisionRow)
+        .where(
+            col(ViewRevisionRow.revision_id) == revision_id,
+            col(ViewRevisionRow.state) != RevisionState.DELETED.value,
+        )
+        .with_for_update()
+    )
+    return (await session.execute(statement)).one_or_none()
+
+
+def _selected(revision_id: str, *columns: Any) -> Any:
+    """Select the key, the JSON and other columns of the rows that a read returns."""
+    output = cast(col(ViewOutputRow.output), Text).label("output")
+    return select(col(ViewOutputRow.key), output, *columns).where(
+        col(ViewOutputRow.revision_id) == revision_id, col(ViewOutputRow.output).is_not(None)
+    )
+
+
+def _rows_in(revision_id: str, keys: KeyRange) -> Any:
+    """Select the key and JSON of rows in a range."""
+    key, end = col(ViewOutputRow.key), col(ViewOutputRow.window_end_ms)
+    selected = _selected(revision_id).where(key >= keys.low)
+    if keys.high is not None:
+        selected = selected.where(key < keys.high)
+    if keys.ends_after_ms is not None:
+        selected = selected.where(end > keys.ends_after_ms)
+    if keys.ends_before_ms is not None:
+        selected = selected.where(end < keys.ends_before_ms)
+    order = key.desc() if keys.descending else key
+    if not keys.newest_bytes:
+        return selected.order_by(order)
+    return _newest(selected, keys)
+
+
+def _newest(selected: Any, keys: KeyRange) -> Any:
+    """Select of each key the row with the last window, from rows in the order of keys.
+
+    That is the last one of those with the same other parts, so a scan of the index can stop at the limit. The window of a key that was
+    cut is not known: it counts as a key of its own.
+    """
+    key = col(ViewOutputRow.key)
+    length = func.length(key)
+    others = case(
+        (length > limits.VIEW_KEY_BYTES_MAX, key),
+        else_=func.substring(key, 1, func.greatest(0, length - keys.newest_bytes)),
+    )
+    order = key.desc() if keys.descending else key
+    newer = (func.lag if keys.descending else func.lead)(others).over(order_by=order)
+    rows = selected.add_columns(others.label("others"), newer.label("newer")).subquery()
+    is_newest = rows.c.others.is_distinct_from(rows.c.newer)
+    return (
+        select(rows.c.key, rows.c.output)
+        .where(is_newest)
+        .order_by(rows.c.key.desc() if keys.descending else rows.c.key)
+    )

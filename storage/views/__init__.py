@@ -1,0 +1,1 @@
+"""Views: definitions, planning, commits of batches, and reads of rows."""

@@ -1,0 +1,433 @@
+"""View engine: definitions, and the revisions that their queries begin.
+
+    put ─▶ plan a new query, by a job ─▶ one transaction: definition, and a revision that is built ─▶ ensure the scan job
+
+The first revision of a view is active at once. A later one is built beside the active one, which answers until then.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Unpack
+
+from storage.catalog.catalog import Catalog
+from storage.catalog.definition_store import DefinitionRules, DefinitionStore
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.definitions import Put, PutOptions, check_version, with_changes
+from storage.domain.errors import (
+    JobRefused,
+    MillstreamError,
+    PreconditionFailed,
+    QueueNotFound,
+    QuotaReached,
+    StorageBusy,
+    StreamNotFound,
+    ValidationFailed,
+    ViewNotFound,
+    ViewRevisionNotFound,
+)
+from storage.domain.jobs import JobKind, JobState
+from storage.domain.names import QueueName, StreamName, ViewName, new_log_id
+from storage.domain.streams.stream import EventTimes, Stream
+from storage.domain.views.plan import ViewPlan
+from storage.domain.views.progress import BatchRecord, RevisionState, ViewRevision
+from storage.domain.views.sink import Emit, SinkState
+from storage.domain.views.view import View, ViewQuery, ViewSpec
+from storage.jobs import Jobs
+from storage.postgres.repositories.views import LockedView, ViewRows
+from storage.views.query_planner import ViewQueryPlanner
+from storage.views.sinks import ViewSinks
+
+logger = logging.getLogger(__name__)
+
+_CHANGED = "The view or its stream was changed at the same time; nothing happened. Try again."
+_CHANGE_ATTEMPTS = 3
+_SCAN_ATTEMPTS_MAX = 1_000_000_000  # a scan is never given up
+
+
+class ViewStatus(NamedTuple):
+    """A view, the revision that answers reads, the one that replaces it, and the former one."""
+
+    view: View
+    active: ViewRevision
+    building: ViewRevision | None
+    former: ViewRevision | None
+    sinks: Sequence[SinkState]
+
+
+class Views:
+    """The views of a deployment.
+
+    Every verb raises ViewNotFound for a view that does not exist.
+    """
+
+    def __init__(
+        self,
+        *,
+        rows: ViewRows,
+        catalog: Catalog,
+        planner: ViewQueryPlanner,
+        sinks: ViewSinks,
+        jobs: Jobs,
+        clock: Clock,
+    ) -> None:
+        self._rows = rows
+        self._sinks = sinks
+        self._catalog = catalog
+        self._jobs = jobs
+        self._clock = clock
+        self._store: DefinitionStore[ViewName, ViewSpec, View, LockedView] = DefinitionStore(
+            rows, _RULES, clock
+        )
+        self.plan = planner.plan
+        """Return the plan of a query; see `ViewQueryPlanner.plan`."""
+        self.get = self._store.get
+        self.list_views = self._store.page
+
+    async def put(self, name: ViewName, spec: ViewSpec, **options: Unpack[PutOptions]) -> Put[View]:
+        """Create the view or replace its configuration; a revision that has stopped continues.
+
+        It stays as it is if its stream was deleted. A new query is planned first, also for a dry run. Raises ValidationFailed,
+        ViewPlanPending, PreconditionFailed, AlreadyExists, QuotaReached for too many views over the stream; StorageBusy if another
+        call changes the view meanwhile.
+        """
+        spec.check()
+        before = await self._rows.find(name)
+        check_version(before, options.get("if_match"))
+        is_new = before is None or before.spec.query != spec.query
+        stream = await self._stream(name, spec.query, required=is_new)
+        is_refused = before is not None and options.get("create_only", False)
+        plan = None if is_refused else await self._checked_plan(name, spec, before)
+        dry_run = options.get("dry_run", False)
+        async with self._rows.lock(name, dry_run=dry_run) as locked:
+            revisions = await locked.revisions()
+            put = await self._store.put_locked(locked, name, spec, **options)
+            view = put.definition
+            await locked.keep_sinks(view)
+            if stream is not None:
+                await locked.restart(view)
+            if not revisions or not _reads(revisions[0], spec.query, stream):
+                await self._begin(locked, view, revisions, plan, stream)
+            if not view.spec.keep_former_ms:
+                await locked.end(view.view_id, RevisionState.FORMER)
+        if stream is not None and not dry_run:
+            await self._ensure_scan(stream.name)
+        return put
+
+    async def change(
+        self,
+        name: ViewName,
+        change: Callable[[ViewSpec], ViewSpec],
+        *,
+        if_match: int | None = None,
+    ) -> View:
+        """Replace the configuration by the result of a function, atomically, as `put` does."""
+        for _ in range(_CHANGE_ATTEMPTS):
+            current = await self.get(name)
+            check_version(current, if_match)
+            options = PutOptions(if_match=current.version, replace_pause=True)
+            try:
+                put = await self.put(name, change(current.spec), **options)
+            except PreconditionFailed:
+                continue  # changed since it was read
+            return put.definition
+        raise StorageBusy(_CHANGED)
+
+    async def roll_back(self, name: ViewName, *, if_match: int | None = None) -> View:
+        """Put the query of the former revision, which answers again once it has caught up.
+
+        Raises ViewRevisionNotFound, ValidationFailed for sinks that do not fit its rows, and StorageBusy if another call changes the
+        view meanwhile.
+        """
+        status = await self.status(name)
+        if status.former is None:
+            detail = f"View '{name.name}' has no former revision; `keep_former_seconds` keeps one."
+            raise ViewRevisionNotFound(detail)
+        spec = with_changes(status.view.spec, query=status.former.query)
+        await self._check_rows_of_sinks(name, spec, status.former.plan)
+        async with self._store.changing(name, if_match) as (locked, current):
+            newest, *_ = revisions = await locked.revisions()
+            former_ids = {one.revision_id for one in revisions if one.state is RevisionState.FORMER}
+            is_same = current.version == status.view.version
+            if not is_same or status.former.revision_id not in former_ids:
+                raise StorageBusy(_CHANGED)
+            options = PutOptions(replace_pause=True)
+            put = await self._store.put_locked(locked, name, spec, **options)
+            await locked.restart(put.definition)
+            await locked.begin_again(status.former, newest.number + 1)
+        await self._ensure_scan(_stream_of(put.definition))
+        return put.definition
+
+    async def rebuild(self, name: ViewName, *, if_match: int | None = None) -> View:
+        """Build a revision of the present query, in place of one that is being built.
+
+        When it replaces the active one, their rows are compared. Raises ValidationFailed if its stream was deleted.
+        """
+        current = await self.get(name)
+        stream = await self._stream(name, current.spec.query, required=True)
+        assert stream is not None
+        async with self._store.changing(name, if_match) as (locked, view):
+            revisions = await locked.revisions()
+            if view.spec.query != current.spec.query:
+                raise StorageBusy(_CHANGED)
+            [same, *_] = [one for one in revisions if one.query == view.spec.query]
+            revision = self._revision(view, same.plan, stream, revisions)
+            await locked.begin(with_changes(revision, is_rebuild=True), stream.name)
+        await self._ensure_scan(stream.name)
+        return view
+
+    async def pause(self, name: ViewName, *, paused: bool, if_match: int | None = None) -> View:
+        """Pause the view, or resume it; a revision that has stopped continues then."""
+        async with self._store.changing(name, if_match) as (locked, current):
+            view = await self._store.pause_locked(locked, current, paused=paused)
+            if not paused:
+                await locked.restart(view)
+        if not paused:
+            await self._ensure_scan(_stream_of(view))
+        return view
+
+    async def delete(self, name: ViewName, *, if_match: int | None = None) -> View:
+        """Delete the view; its rows are deleted by a maintenance task. Returns its definition.
+
+        What its sinks were owed and did not get is deleted too.
+        """
+        revisions = [revision.number for _, revision in await self._rows.with_revisions(name)]
+        view = await self._store.delete(name, if_match=if_match)
+        await self._sinks.retire(view, max(revisions, default=0))
+        stream = _stream_of(view)
+        if not await self._rows.over(stream):
+            await self._end_scan(stream)
+        return view
+
+    async def status(self, name: ViewName) -> ViewStatus:
+        """Return the view with its revisions, as Postgres has them now."""
+        revisions = await self._rows.with_revisions(name)
+        by_state = {revision.state: revision for _, revision in revisions}
+        if not revisions:
+            raise _not_found(name)
+        return ViewStatus(
+            revisions[0].view,
+            by_state[RevisionState.ACTIVE],
+            by_state.get(RevisionState.BUILDING),
+            by_state.get(RevisionState.FORMER),
+            await self._sinks.states(revisions[0].view),
+        )
+
+    async def plan_of(self, view: View) -> ViewPlan:
+        """Return the plan of a view that was put, or would be by a dry run."""
+        return await self._plan(view.name, view.spec.query)
+
+    async def _plan(self, name: ViewName, query: ViewQuery) -> ViewPlan:
+        for _, revision in await self._rows.with_revisions(name):
+            if revision.query == query:
+                return revision.plan
+        return await self.plan(name.namespace, query)
+
+    async def batches(self, name: ViewName, limit: int) -> list[BatchRecord]:
+        """Return the last batches of the active revision, the newest first."""
+        status = await self.status(name)
+        limit = max(1, min(limit, limits.VIEW_BATCHES_MAX))
+        return await self._rows.batches(status.active.revision_id, limit)
+
+    # Maintenance
+
+    async def ensure_scans(self) -> int:
+        """Submit a scan job for each stream whose views have none; return their number."""
+        streams = await self._rows.streams_without_scan()
+        for stream in streams:
+            await self._ensure_scan(stream)
+        return len(streams)
+
+    async def sweep(self) -> int:
+        """Delete former revisions that are due, and rows of deleted ones, VIEW_SWEEP_ROWS at most.
+
+        Returns the number of rows.
+        """
+        await self._rows.end_formers(self._clock.now_ms())
+        return await self._rows.delete_old_rows(limits.VIEW_SWEEP_ROWS)
+
+    # Parts of a put
+
+    async def _stream(self, name: ViewName, query: ViewQuery, *, required: bool) -> Stream | None:
+        """Return the stream of a query; if it does not exist, None, or ValidationFailed is raised.
+
+        The streams of tables must exist too, if it is required.
+        """
+        streams = {f"/from/{query.relation}/stream": query.input.stream}
+        if required:
+            streams |= {f"/from/{one}/table": at.stream for one, at in query.tables.items()}
+        existing = list[Stream]()
+        for pointer, stream in streams.items():
+            try:
+                existing.append(
+                    await self._catalog.fresh_stream(StreamName(stream, name.namespace))
+                )
+            except StreamNotFound as error:
+                if not required:
+                    return None
+                raise ValidationFailed.at(pointer, error.detail, "not_found") from None
+        return existing[0]
+
+    async def _checked_plan(
+        self, name: ViewName, spec: ViewSpec, before: View | None
+    ) -> ViewPlan | None:
+        """Return the plan of a query and check its sinks; None if both are as before."""
+        if before is None or before.spec.query != spec.query:
+            plan = await self._plan(name, spec.query)
+        elif before.spec.into == spec.into:
+            return None
+        else:
+            plan = await self.plan_of(before)
+        if spec.into:
+            await self._check_sinks(name, spec, plan)
+        return plan
+
+    async def _check_sinks(self, name: ViewName, spec: ViewSpec, plan: ViewPlan) -> None:
+        """Raise ValidationFailed for sinks that do not fit the rows, or do not exist."""
+        await self._check_rows_of_sinks(name, spec, plan)
+        for nth, sink in enumerate(spec.into):
+            await self._check_target(
+                sink.name_in(name.namespace), f"/into/{nth}/{sink.target.kind}"
+            )
+
+    async def _check_rows_of_sinks(self, name: ViewName, spec: ViewSpec, plan: ViewPlan) -> None:
+        """Raise ValidationFailed for sinks that do not fit the rows, or change them for ever."""
+        columns = {column.name for column in plan.columns}
+        for nth, sink in enumerate(spec.into):
+            if sink.emit is Emit.FINAL and plan.window_ms is None:
+                detail = "Only the rows of windows become final, and the query has none"
+                raise ValidationFailed.at(f"/into/{nth}/emit", detail, "conflict")
+            if unknown := sorted(sink.columns - columns):
+                detail = f"The rows have no column '{unknown[0]}'"
+                raise ValidationFailed.at(f"/into/{nth}/when", detail, "not_found")
+        await self._check_cycle(name, spec)
+
+    async def _check_target(self, target: QueueName | StreamName, pointer: str) -> None:
+        try:
+            if isinstance(target, QueueName):
+                await self._catalog.fresh_queue(target)
+                return
+            stream = await self._catalog.fresh_stream(target)
+        except (QueueNotFound, StreamNotFound) as error:
+            raise ValidationFailed.at(pointer, error.detail, "not_found") from None
+        if stream.is_view:
+            detail = "It is the stream view of a queue; specify the queue"
+            raise ValidationFailed.at(pointer, detail, "not_allowed")
+        if stream.spec.event_times is EventTimes.CLIENT_REQUIRE:
+            detail = "The stream requires event times, which changes of rows do not have"
+            raise ValidationFailed.at(pointer, detail, "conflict")
+
+    async def _check_cycle(self, name: ViewName, spec: ViewSpec) -> None:
+        """Raise ValidationFailed if views would append to each other's streams for ever."""
+        source, targets = spec.query.input.stream, await self._rows.sinks_of(name.namespace)
+        pending, reached = [sink.stream for sink in spec.into if sink.stream], set[str]()
+        while pending:
+            if (current := pending.pop()) == source:
+                detail = f"A view of {source!r} would change {source!r} again through its sinks"
+                raise ValidationFailed.at("/into", detail, "conflict")
+            if current not in reached:
+                reached.add(current)
+                pending += targets.get(current, ())
+
+    async def _begin(
+        self,
+        locked: LockedView,
+        view: View,
+        revisions: Sequence[ViewRevision],
+        plan: ViewPlan | None,
+        stream: Stream | None,
+    ) -> None:
+        """Insert the revision of a new query, or of the same one over a new stream of that name.
+
+        If the active revision has the query, it stays; if the former one has it, that one begins again.
+        """
+        query = view.spec.query
+        for revision in revisions:
+            plan = revision.plan if plan is None and revision.query == query else plan
+            if stream is not None and _reads(revision, query, stream):
+                if revision.state is RevisionState.FORMER:
+                    await locked.begin_again(revision, revisions[0].number + 1)
+                else:
+                    await locked.end(view.view_id, RevisionState.BUILDING)
+                return
+        if plan is None or stream is None:
+            raise StorageBusy(_CHANGED)
+        if await locked.count_beside(stream.name) >= limits.VIEWS_PER_STREAM_MAX:
+            most = limits.VIEWS_PER_STREAM_MAX
+            raise QuotaReached(f"The stream has {most} views, the maximum.", limit=most)
+        await locked.begin(self._revision(view, plan, stream, revisions), stream.name)
+
+    def _revision(
+        self, view: View, plan: ViewPlan, stream: Stream, before: Sequence[ViewRevision]
+    ) -> ViewRevision:
+        """Return a new revision of a view; `before` has the present ones, the newest first."""
+        return ViewRevision(
+            revision_id=new_log_id(),
+            view_id=view.view_id,
+            number=before[0].number + 1 if before else 1,
+            query=view.spec.query,
+            plan=plan,
+            stream_id=stream.stream_id,
+            state=RevisionState.BUILDING if before else RevisionState.ACTIVE,
+            created_at_ms=self._clock.now_ms(),
+        )
+
+    async def _ensure_scan(self, stream: StreamName) -> None:
+        """Submit the scan job of a stream, unless one is open; a maintenance task tries again."""
+        try:
+            await self._jobs.submit(
+                stream.namespace,
+                JobKind.VIEW_SCAN,
+                stream.name,
+                {"stream": stream.name},
+                attempts_max=_SCAN_ATTEMPTS_MAX,
+                take_open=True,
+            )
+        except MillstreamError as error:
+            facts = {"stream": str(stream), "reason": error.detail}
+            logger.warning("view_scan_not_submitted", extra=facts)
+
+    async def _end_scan(self, stream: StreamName) -> None:
+        """Cancel the scan job of a stream without views if it waits: a worker may never take it.
+
+        One that runs ends by itself, or goes on with a view that is put meanwhile.
+        """
+        try:
+            job = await self._jobs.open_of(stream.namespace, JobKind.VIEW_SCAN, stream.name)
+            if job is not None and job.state is JobState.QUEUED:
+                await self._jobs.cancel(job.job_id)
+        except JobRefused:
+            return  # it has ended
+        except MillstreamError as error:
+            facts = {"stream": str(stream), "reason": error.detail}
+            logger.warning("view_scan_not_cancelled", extra=facts)
+
+
+def _stream_of(view: View) -> StreamName:
+    return StreamName(view.spec.query.input.stream, view.name.namespace)
+
+
+def _reads(revision: ViewRevision, query: ViewQuery, stream: Stream | None) -> bool:
+    """Return whether a revision has this query, and does not read a former stream."""
+    is_former = stream is not None and revision.stream_id != stream.stream_id
+    return revision.query == query and not is_former
+
+
+def _not_found(name: ViewName) -> MillstreamError:
+    return ViewNotFound(f"View '{name.name}' does not exist.")
+
+
+def _create(name: ViewName, spec: ViewSpec, now_ms: int) -> View:
+    return View(
+        view_id=new_log_id(),
+        name=name,
+        spec=spec,
+        version=1,
+        created_at_ms=now_ms,
+        changed_at_ms=now_ms,
+    )
+
+
+_RULES: DefinitionRules[ViewName, ViewSpec, View] = DefinitionRules(
+    not_found=_not_found, create=_create, is_pausable=True
+)

@@ -1,0 +1,69 @@
+"""Outbox of a batch: the messages that it owes to the sinks of its view."""
+
+from collections.abc import Sequence
+
+from storage.domain import limits
+from storage.domain.views.changes import RowUpdate, SinkMessage, ViewChanges
+from storage.domain.views.final_position import FinalPosition
+from storage.domain.views.progress import RowChange
+from storage.domain.views.sink import ViewSink
+from storage.postgres.repositories.view_batches import LockedRevision
+
+
+class ViewOutbox:
+    """Messages of a batch, gathered while its transaction writes rows; none without sinks."""
+
+    def __init__(self, locked: LockedRevision, sinks: Sequence[ViewSink]) -> None:
+        self.changes = ViewChanges(locked.revision.plan, sinks)
+        self._locked = locked
+        self._has_sinks = bool(sinks)
+        self._messages: list[SinkMessage] = []
+
+    async def note_changes(self, changes: Sequence[RowChange], final: FinalPosition | None) -> None:
+        """Note what a batch is about to change; `final` is the position before it."""
+        if self._has_sinks and changes:
+            before = await self._locked.outputs([change.key for change in changes])
+            updates = [
+                RowUpdate(change.key, before.get(change.key), change.row, change.window_end_ms)
+                for change in changes
+            ]
+            self.note_updates(updates, final)
+
+    def note_updates(
+        self, updates: Sequence[RowUpdate], final: FinalPosition | None = None
+    ) -> None:
+        """Note changes of rows."""
+        for update in updates:
+            self._messages += self.changes.of_update(update, final)
+
+    async def note_finals(
+        self, before: FinalPosition | None, watermark_ms: int | None
+    ) -> FinalPosition | None:
+        """Note at most VIEW_FINAL_ROWS rows of windows that have ended; return the position."""
+        if watermark_ms is None:
+            return before
+        reached = FinalPosition(watermark_ms)
+        if before is not None and before.bound >= reached.bound:
+            return before
+        if not self.changes.has_finals:
+            return reached
+        most = limits.VIEW_FINAL_ROWS
+        rows = await self._locked.final_rows(before, watermark_ms, most)
+        for row in rows:
+            if row.output is not None:
+                self._messages += self.changes.of_final(row.output)
+        return reached if len(rows) < most else FinalPosition(rows[-1].window_end_ms, rows[-1].key)
+
+    async def expire(self, until_ms: int) -> int:
+        """Delete at most VIEW_SWEEP_ROWS rows of windows that ended by a time; return how many."""
+        shows = self.changes.has_changes
+        rows = await self._locked.expire_rows(until_ms, limits.VIEW_SWEEP_ROWS, shows=shows)
+        if shows:
+            self.note_updates([RowUpdate(row.key, row.output, None) for row in rows])
+        return len(rows)
+
+    async def store(self, first: int, batch: int) -> int:
+        """Store the messages, with sequences from `first`; return the next sequence."""
+        messages, self._messages = self._messages, []
+        await self._locked.owe(messages, first, batch)
+        return first + len(messages)

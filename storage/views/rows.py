@@ -1,0 +1,136 @@
+"""Reads of the rows of views."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+
+import attrs
+
+from storage.domain import limits
+from storage.domain.definitions import page_limit
+from storage.domain.errors import ValidationFailed, ViewBehind, ViewNotFound
+from storage.domain.names import ViewName
+from storage.domain.streams.lineage import FULLY_READ
+from storage.domain.views.key_range import key_range
+from storage.domain.views.progress import RevisionState, ViewProgress, ViewRevision
+from storage.domain.views.rows import RowPage, RowQuery
+from storage.postgres.repositories.view_batches import StoredRow, ViewBatchRows
+from storage.postgres.repositories.views import ViewRows
+from storage.views.progress_waiters import ProgressWaiters
+
+_FALLBACK_S = 5.0  # an announcement may be missed, while the listener has no connection
+
+
+@attrs.define(eq=False, slots=False)
+class ViewRowReader:
+    """Reader of the rows of active revisions, with the progress that they belong to."""
+
+    _views: ViewRows
+    _rows: ViewBatchRows
+    _waiters: ProgressWaiters
+
+    async def read(self, name: ViewName, query: RowQuery) -> RowPage:
+        """Return rows of a view in the order of their keys.
+
+        Rows and progress are of one snapshot. With `includes`, the read waits for up to `wait_ms`. Raises ViewNotFound,
+        ValidationFailed, and ViewBehind if the view does not include the record by then.
+        """
+        wait_ms = max(0, min(query.wait_ms, limits.VIEW_WAIT_MS))
+        deadline_s = _now_s() + wait_ms / limits.SECOND_MS
+        while True:
+            revision = await self._awaited(name, query, deadline_s)
+            page = await self._page(revision, query)
+            if page is not None:
+                return page
+
+    async def read_one(
+        self, name: ViewName, key: Sequence[str]
+    ) -> tuple[ViewRevision, StoredRow | None]:
+        """Return the row with a key and its sources, None if there is none, and its revision.
+
+        Raises ViewNotFound, ValidationFailed for another key than that of one row.
+        """
+        while True:
+            revision = await self._active(name)
+            columns = len(revision.plan.key)
+            if len(key) != columns:
+                detail = f"Must have the values of all {columns} columns of the key"
+                raise ValidationFailed.at("/key", detail)
+            keys = key_range(RowQuery(key=tuple(key)), revision.plan)
+            row = await self._rows.find(revision.revision_id, keys.low)
+            if row is not None:
+                return row
+
+    async def snapshot(self, name: ViewName, rows_max: int, bytes_max: int) -> RowPage | None:
+        """Return all rows of a view, of one batch; None if they are more than that.
+
+        Raises ViewNotFound.
+        """
+        while True:
+            revision = await self._active(name)
+            read = await self._rows.snapshot(revision.revision_id, rows_max + 1, bytes_max)
+            if read is None:
+                continue  # it has been replaced since it was looked up
+            revision, rows = read
+            if len(rows) > rows_max or sum(map(len, rows)) > bytes_max:
+                return None
+            return RowPage(rows=tuple(rows), revision=revision)
+
+    async def _awaited(self, name: ViewName, query: RowQuery, deadline_s: float) -> ViewRevision:
+        """Return the active revision as soon as it includes the record. Raises ViewBehind."""
+        revision = await self._active(name)
+        with self._waiters.waiting(revision.view_id) as advanced:
+            while not _includes(revision.progress, query):
+                left_s = deadline_s - _now_s()
+                if left_s <= 0:
+                    raise _behind(revision.progress, query)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(left_s, _FALLBACK_S)):
+                        await advanced.wait()
+                advanced.clear()
+                revision = await self._active(name)
+        return revision
+
+    async def _active(self, name: ViewName) -> ViewRevision:
+        """Return the active revision. Raises ViewNotFound."""
+        for _, revision in await self._views.with_revisions(name):
+            if revision.state is RevisionState.ACTIVE:
+                return revision
+        raise ViewNotFound(f"View '{name.name}' does not exist.")
+
+    async def _page(self, revision: ViewRevision, query: RowQuery) -> RowPage | None:
+        """Return rows of a revision; None if it is not active any more."""
+        keys, limit = key_range(query, revision.plan), page_limit(query.limit)
+        read = await self._rows.read(revision.revision_id, keys, limit + 1)
+        if read is None:
+            return None
+        revision, rows = read
+        page = rows[:limit]
+        next_key = page[-1].key if len(rows) > limit else None
+        return RowPage(rows=tuple(row.output for row in page), revision=revision, next_key=next_key)
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _includes(progress: ViewProgress, query: RowQuery) -> bool:
+    """Return whether a progress includes the record of a query.
+
+    A shard without a position that has a mark was read to its end, and its children are read.
+    """
+    if query.includes is None:
+        return True
+    shard, offset = query.includes
+    position = progress.positions.get(shard)
+    if position is None:
+        return shard in progress.marks
+    return position == FULLY_READ or position > offset
+
+
+def _behind(progress: ViewProgress, query: RowQuery) -> ViewBehind:
+    assert query.includes is not None
+    shard, offset = query.includes
+    position = progress.positions.get(shard, 0)
+    detail = f"The view does not include offset {offset} of shard {shard} yet; its position is {position}."
+    return ViewBehind(detail, shard=shard, position=position)

@@ -1,0 +1,212 @@
+"""Batches of views, as the worker of a scan job commits them.
+
+Each write checks the job's claim and locks the revision in its transaction, so what a worker that lost its job computed changes nothing.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+
+import attrs
+from msgspec.structs import replace
+
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.jobs import JobLease
+from storage.domain.names import StreamName
+from storage.domain.views.changes import RowUpdate
+from storage.domain.views.final_position import FinalPosition
+from storage.domain.views.progress import (
+    BatchRecord,
+    RevisionReport,
+    RevisionState,
+    RowDifference,
+    ViewBatch,
+    ViewProgress,
+    ViewRevision,
+)
+from storage.domain.views.view import View
+from storage.postgres.repositories.view_batches import LockedRevision, StoredState, ViewBatchRows
+from storage.postgres.repositories.views import ViewRows
+from storage.postgres.repositories.views import ViewWithRevision as ScanRevision
+from storage.views.outbox import ViewOutbox
+
+__all__ = ["ScanRevision", "ViewConflict", "ViewScans", "ViewTooLarge"]
+
+logger = logging.getLogger(__name__)
+
+
+class ViewConflict(Exception):
+    """The view was paused or deleted, or the batch began elsewhere; nothing was written."""
+
+
+class ViewTooLarge(Exception):
+    """The view would have more rows than its `rows_max`; nothing was written."""
+
+
+@attrs.define(eq=False, slots=False)
+class ViewScans:
+    """Revisions as the worker of a scan job reads and writes them.
+
+    Every method raises StorageUnavailable or StorageBusy, and may then be repeated; those with a claim raise LeaseLost.
+    """
+
+    _views: ViewRows
+    _rows: ViewBatchRows
+    _clock: Clock
+
+    async def revisions(self, namespace: str, stream: str) -> list[ScanRevision]:
+        """Return the revisions over a stream that are not stopped, of views that are not paused."""
+        revisions = await self._views.over(StreamName(stream, namespace))
+        return [
+            scanned
+            for scanned in revisions
+            if not scanned.view.spec.paused and not scanned.revision.is_stopped
+        ]
+
+    async def next_windows(self, revision_id: str, after_ms: int) -> tuple[int | None, int | None]:
+        """Return the ends of a revision's oldest window, and of the first one after a time."""
+        return await self._views.next_windows(revision_id, after_ms)
+
+    async def states(self, revision_id: str, keys: Sequence[bytes]) -> dict[bytes, StoredState]:
+        """Return the states of the rows with these keys; a key without a row is absent."""
+        return await self._rows.states(revision_id, keys) if keys else {}
+
+    async def commit(
+        self, claim: JobLease, view: View, revision_id: str, batch: ViewBatch
+    ) -> ViewProgress:
+        """Store the rows and the progress of a batch in one transaction; return the progress.
+
+        Rows whose windows ended `keep_ms` before the watermark are deleted, at most VIEW_SWEEP_ROWS. What the sinks of the active
+        revision are owed is stored with it. Raises ViewConflict, also for a view that was paused, and ViewTooLarge.
+        """
+        async with self._rows.locked(claim, revision_id, running=view) as locked:
+            if locked is None or not _is_at(locked.revision.progress, batch.before):
+                raise ViewConflict
+            return await self._store(locked, view, batch)
+
+    async def _store(self, locked: LockedRevision, view: View, batch: ViewBatch) -> ViewProgress:
+        now_ms, after, before = self._clock.now_ms(), batch.after, locked.revision.progress
+        is_active = locked.revision.state is RevisionState.ACTIVE
+        outbox = ViewOutbox(locked, locked.sinks if is_active else ())
+        await outbox.note_changes(batch.changes, before.final)
+        inserted = await locked.put_rows(batch.changes, after.batch, now_ms)
+        final = await outbox.note_finals(before.final, after.watermark_ms)
+        deleted = await _expire(outbox, view, after.watermark_ms, final)
+        rows = before.rows + inserted - deleted
+        if rows > view.spec.rows_max:
+            raise ViewTooLarge(f"The view would have {rows} rows, more than {view.spec.rows_max}.")
+        messages = await outbox.store(before.messages, after.batch)
+        progress = replace(after, rows=rows, final=final, messages=messages, changed_at_ms=now_ms)
+        await locked.advance(progress, _record(batch, deleted, now_ms))
+        return progress
+
+    async def promote(self, claim: JobLease, view: View, revision_id: str) -> None:
+        """Let a revision that was built answer reads, in place of the active one.
+
+        Sinks are owed the rows in which the two differ, and the report of a rebuild has them. The active one is kept as the former one
+        for the view's `keep_former_ms`, unless it has stopped. No effect if it is active. Raises ViewConflict if it was deleted.
+        """
+        async with self._rows.locked(claim, revision_id, running=view) as locked:
+            if locked is None:
+                raise ViewConflict
+            if locked.revision.state is RevisionState.BUILDING:
+                await self._switch(locked, view)
+
+    async def _switch(self, locked: LockedRevision, view: View) -> None:
+        progress, former = locked.revision.progress, await locked.active()
+        outbox, report, until_ms = ViewOutbox(locked, locked.sinks), None, None
+        if former is not None:
+            report = _new_report(locked.revision, former)
+            async for updates in _differences(locked, former, report, outbox):
+                outbox.note_updates(updates)
+                messages = await outbox.store(progress.messages, progress.batch)
+                progress = replace(progress, messages=messages)
+                report = _with_updates(report, updates)
+            if outbox.changes.has_finals:
+                progress = replace(progress, final=former.progress.final)
+            if view.spec.keep_former_ms and not former.is_stopped:
+                until_ms = self._clock.now_ms() + view.spec.keep_former_ms
+        await locked.promote(progress, former_until_ms=until_ms, report=report)
+        if report is not None and report.samples:
+            facts = {"view": str(view.name), "revision": locked.revision.number}
+            logger.warning("view_rebuild_differs", extra=facts)
+
+    async def fail(self, claim: JobLease, revision_id: str, failure: str, *, stop: bool) -> None:
+        """Store the reason why a batch failed.
+
+        The revision stops with `stop`, or after VIEW_FAILURES_MAX failures in a row. Its progress and its rows stay. No effect
+        if it was deleted.
+        """
+        async with self._rows.locked(claim, revision_id) as locked:
+            if locked is None:
+                return
+            failures = locked.revision.failures + 1
+            is_stopped = stop or failures >= limits.VIEW_FAILURES_MAX
+            reason = failure[: limits.JOB_FAILURE_CHARACTERS_MAX]
+            await locked.update(failure=reason, failures=failures, is_stopped=is_stopped)
+        if is_stopped:
+            facts = {"revision": revision_id, "reason": reason}
+            logger.warning("view_stopped", extra=facts)
+
+
+async def _differences(
+    locked: LockedRevision,
+    former: ViewRevision,
+    report: RevisionReport | None,
+    outbox: ViewOutbox,
+) -> AsyncIterator[Sequence[RowUpdate]]:
+    """Yield the rows in which two revisions differ, if the sinks or a report need them."""
+    if report is not None or outbox.changes.has_changes:
+        async for updates in locked.differences(former.revision_id):
+            yield updates
+
+
+def _new_report(revision: ViewRevision, former: ViewRevision) -> RevisionReport | None:
+    """Return a report without differences; None unless the revision is a rebuild."""
+    if not revision.is_rebuild:
+        return None
+    own, others = revision.progress, former.progress
+    return RevisionReport(
+        former=former.number,
+        is_exact=own.positions == others.positions,
+        records=own.counts.records,
+        former_records=others.counts.records,
+    )
+
+
+def _with_updates(
+    report: RevisionReport | None, updates: Sequence[RowUpdate]
+) -> RevisionReport | None:
+    if report is None:
+        return None
+    differences = [RowDifference(update.before, update.after) for update in updates]
+    return report.with_differences(differences, limits.VIEW_REPORT_SAMPLES)
+
+
+def _is_at(progress: ViewProgress, before: ViewProgress) -> bool:
+    """Return whether a batch that began at `before` continues a progress."""
+    return (progress.batch, progress.positions) == (before.batch, before.positions)
+
+
+async def _expire(
+    outbox: ViewOutbox, view: View, watermark_ms: int | None, final: FinalPosition | None
+) -> int:
+    """Delete rows that the view does not keep, once they were final; return how many."""
+    if view.spec.keep_ms is None or watermark_ms is None or final is None:
+        return 0
+    until_ms = min(watermark_ms - view.spec.keep_ms, final.bound[0] - 1)
+    return await outbox.expire(until_ms)
+
+
+def _record(batch: ViewBatch, deleted: int, now_ms: int) -> BatchRecord:
+    before, after = batch.before, batch.after
+    return BatchRecord(
+        batch=after.batch,
+        before=before.positions,
+        after=after.positions,
+        watermark_ms=after.watermark_ms,
+        counts=batch.counts,
+        rows=len(batch.changes) + deleted,
+        milliseconds=batch.milliseconds,
+        at_ms=now_ms,
+    )

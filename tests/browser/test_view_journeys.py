@@ -1,0 +1,127 @@
+"""A view in the dashboard: a sink that fails, an edit that keeps the rest, sources of a row."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Page, expect
+
+from storage.bootstrap import Storage
+from storage.domain.log.record_batch import Record
+from storage.domain.names import QueueName, StreamName, ViewName
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import StreamSpec
+from storage.domain.views.sink import ViewSink
+from storage.domain.views.sources import SourceMode
+from storage.domain.views.view import ViewInput, ViewQuery, ViewSpec, ViewTable
+from tests.browser.conftest import Service, press
+from tests.browser.observations import faults_of_looks, look
+from tests.conditions import eventually
+from tests.view_worker import view_worker
+
+pytestmark = pytest.mark.one_store
+
+VIEW, STREAM, ALERTS = ViewName("visits"), StreamName("visits"), QueueName("visit-alerts")
+SINKS = (
+    ViewSink(queue=ALERTS.name, when="visits > 1 AND page LIKE '/shop/%'", once_per_key=True),
+    ViewSink(stream="visit-changes"),
+)
+
+TRACKED = SourceMode.RANGE
+TABLES = {"p": ViewTable(stream="people", columns="plan string")}
+
+
+@pytest_asyncio.fixture(loop_scope="package")
+async def view(service: Service) -> AsyncIterator[None]:
+    """A view whose first sink was deleted before it got a message."""
+    storage = service.storage
+    await storage.catalog.put_queue(ALERTS, QueueSpec())
+    for name in (STREAM.name, "visit-changes", "people"):
+        await storage.catalog.put_stream(StreamName(name), StreamSpec())
+    sql = "select page, count(*) as visits from c group by page"
+    inputs = {"c": ViewInput(stream=STREAM.name, columns="page string")}
+    async with view_worker(service.settings):
+        query = ViewQuery(sql=sql, inputs=inputs, tables=TABLES, sources=TRACKED)
+        await storage.views.put(VIEW, ViewSpec(query=query, into=SINKS))
+        await storage.catalog.delete_queue(ALERTS)
+        await storage.streams.append(STREAM, [Record(b'{"page": "/shop/pears"}')] * 2)
+        await eventually(lambda: have_sent(storage), [(False, True), (True, False)])
+        yield
+    await storage.views.delete(VIEW)
+    await storage.catalog.delete_stream(STREAM)
+
+
+async def have_sent(storage: Storage) -> list[tuple[bool, bool]]:
+    """Return of each sink whether it has sent messages, and whether it has failed."""
+    sinks = (await storage.views.status(VIEW)).sinks
+    return [(sink.sent > 0, bool(sink.failure)) for sink in sinks]
+
+
+@pytest.mark.usefixtures("view")
+async def test_failing_sink_is_shown_and_an_edit_keeps_it(page: Page, service: Service):
+    await page.goto("/ui")
+    problem = page.locator(".attention b", has_text="Sink queue:visit-alerts of view visits")
+    await expect(problem).to_be_attached()
+    await page.goto("/ui/views/visits")
+    table = page.locator("table", has_text="Condition")
+    await expect(page.locator(".title")).to_contain_text("Sink failing")
+    await expect(table).to_contain_text("Queue 'visit-alerts' does not exist.")
+    await expect(table.get_by_role("link")).to_have_text(
+        ["queue:visit-alerts", "stream:visit-changes"]
+    )
+    faults = await faults_of_looks(page, "journey-view-sinks")
+    await press(page, "Edit…")
+    await page.locator("dialog[open] [name=keep_seconds]").fill("30d")
+    await look(page, "journey-view-edit")
+    await press(page, "Save")
+    await expect(page.locator("dl", has_text="Rows are kept")).to_contain_text("for 30 d behind")
+
+    spec = (await service.storage.views.get(VIEW)).spec
+    assert spec.query.sources is TRACKED
+    assert faults == []
+    assert (spec.into, spec.keep_ms, spec.query.tables) == (SINKS, 30 * 86_400_000, TABLES)
+
+
+@pytest.mark.usefixtures("view")
+async def test_row_leads_to_the_records_of_its_sources(page: Page, service: Service):
+    await page.goto("/ui/views/visits")
+    await page.get_by_role("link", name="Records", exact=True).click()
+    await expect(page.locator("h1")).to_have_text("Sources of /shop/pears")
+    records = page.locator("table", has_text="Arrived").locator("tbody tr")
+    await expect(records).to_have_count(2)
+    faults = await faults_of_looks(page, "journey-view-sources")
+    await records.first.get_by_role("link").click()
+    await expect(page.locator("#record")).to_contain_text("/shop/pears")
+
+    await page.goto("/ui/views/visits/sources?key=none")
+    await expect(page.get_by_text("No row has this key")).to_be_visible()
+    assert faults == []
+
+
+@pytest.mark.usefixtures("view")
+async def test_view_is_rebuilt_and_rolled_back(page: Page, service: Service):
+    async with view_worker(service.settings):
+        await page.goto("/ui/views/visits")
+        await press(page, "Edit…")
+        await page.locator("dialog[open] [name=keep_former_seconds]").fill("1d")
+        await press(page, "Save")
+        await expect(page.locator("dl", has_text="A former revision")).to_contain_text("for 1 d")
+        await press(page, "Rebuild…")
+        await look(page, "journey-view-rebuild")
+        await press(page, "Rebuild")
+        await eventually(lambda: revision_of(service.storage), 2)
+        await page.reload()
+        await expect(page.locator(".notice", has_text="was rebuilt")).to_contain_text("2 records")
+        await expect(page.locator(".notice", has_text="is kept up to date")).to_contain_text(
+            "Revision 1"
+        )
+        faults = await faults_of_looks(page, "journey-view-former")
+        await press(page, "Roll back…")
+        await look(page, "journey-view-rollback")
+        await press(page, "Roll back")
+        await eventually(lambda: revision_of(service.storage), 3)
+    assert faults == []
+
+
+async def revision_of(storage: Storage) -> int:
+    return (await storage.views.status(VIEW)).active.number
