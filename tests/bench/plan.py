@@ -455,6 +455,55 @@ READ_TIERED = Row(
     reference="hot read",
     bar=Bar(0.8),
 )
+VIEW_BATCHES = Row(
+    name="view-batches",
+    what="compute a batch of 100 records for each of 20 views on a stream, for each second of one processor",
+    unit="view batches/s",
+    reference="micro-batches of a Structured Streaming query of its own",
+    bar=Bar(12),
+)
+VIEW_APPENDS = Row(
+    name="view-appends",
+    what="append 500 clicks a call to a stream, which 20 views follow",
+    unit="records/s",
+    reference="the same without views",
+    bar=Bar(0.9),
+)
+VIEW_LATENCY = Row(
+    name="view-latency",
+    what="median time from an append to the read of a row that includes its record",
+    unit="ms",
+    reference="pace + a hot query of one row",
+    bar=Bar(3, at_most=True),
+)
+VIEW_ROW = Row(
+    name="view-row",
+    what="median time to read a row of a view by its key, of 1000",
+    unit="ms",
+    reference="the latest record of a key",
+    bar=Bar(2, at_most=True),
+)
+VIEW_IDLE = Row(
+    name="view-idle",
+    what="processor time of a scan of an idle stream with 20 views, for each second",
+    unit="ms",
+    reference="a poll of the source by a Structured Streaming query",
+    bar=Bar(0.05, at_most=True),
+)
+VIEW_BACKFILL = Row(
+    name="view-backfill",
+    what="windowed totals of archived clicks by a new view, for each second of one processor",
+    unit="records/s",
+    reference="spark.read.parquet of the same files",
+    bar=Bar(0.8),
+)
+VIEW_RESTART = Row(
+    name="view-restart",
+    what="from a kill of the worker until a row includes the next record, by another worker",
+    unit="s",
+    reference="start of Spark",
+    bar=Bar(1.5, at_most=True),
+)
 SOURCE_HOT = Row(
     name="source-hot",
     what="read a stream of 256 B records with Spark, from memory, for each second of one processor",
@@ -562,6 +611,13 @@ ROWS = (
     REPLICATED_READ,
     SOURCE_HOT,
     SOURCE_ARCHIVE,
+    VIEW_BATCHES,
+    VIEW_APPENDS,
+    VIEW_LATENCY,
+    VIEW_ROW,
+    VIEW_IDLE,
+    VIEW_BACKFILL,
+    VIEW_RESTART,
     WEBHOOKS,
     KEYS_SEND,
     KEYS_WORK,

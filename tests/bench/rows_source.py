@@ -33,11 +33,11 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
     """Scan hot and archived records in rounds."""
     for name in (HOT, COLD):
         _fill(house, name, plan.scanned)
-    others = _files(house)
+    others = archived_files(house)
     asyncio.run(_to_archive(house))
-    files = _files(house) - others
+    files = archived_files(house) - others
     try:
-        with _spark(house) as session:
+        with spark_session(house) as session:
             scans = Scans(house, session, plan.scanned)
             contestants = [
                 Contestant(SOURCE_HOT, lambda: scans.scan(HOT)),
@@ -78,7 +78,8 @@ class Scans:
 
 
 @contextmanager
-def _spark(house: House) -> Generator[Session]:
+def spark_session(house: House) -> Generator[Session]:
+    """Open a session with one core."""
     settings = WorkerSettings(
         storage=house.storage, spark_master="local[1]", spark_memory_mb=MEMORY_MB
     )
@@ -102,7 +103,8 @@ def _fill(house: House, name: str, records: int) -> None:
     post_all(house.api.port, ((path, body, MSGPACK) for body in bodies))
 
 
-def _files(house: House) -> set[Path]:
+def archived_files(house: House) -> set[Path]:
+    """Return the files of the archive."""
     return {*Path(house.data, "archive").rglob("*.parquet")}
 
 

@@ -36,6 +36,10 @@ class HttpConnection:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close it."""
         self._socket.close()
 
     def fileno(self) -> int:

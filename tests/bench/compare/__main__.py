@@ -16,7 +16,7 @@ from typing import Any
 from tests.bench import machine
 from tests.bench.compare.contenders import ABSENT, CONTENDERS, JVMS
 from tests.bench.compare.loads import Round
-from tests.bench.compare.results import Did, Standing, as_json, described, from_json
+from tests.bench.compare.results import Did, Standing, Subject, as_json, described, from_json
 from tests.bench.load import missing_packages
 from tests.bench.ratios import Unmeasurable
 from tests.bench.scale.publish import publish_text, when
@@ -35,14 +35,14 @@ def main() -> int:
         return UNAVAILABLE
     body = json.loads(options.past.read_text()) if options.past else _measured(options)
     standings = [from_json(standing) for standing in body["standings"]]
-    for name, is_topic in (("compare", False), ("compare-topics", True)):
-        own = [standing for standing in standings if standing.contender.is_topic is is_topic]
+    for subject in Subject:
+        own = [standing for standing in standings if standing.contender.subject is subject]
         if not own:
             continue
-        text = described(own, () if is_topic else ABSENT)
+        text = described(own, ABSENT.get(subject, ()))
         sys.stdout.write(f"{text}\n")
         if options.publish:
-            publish_text(name, f"{text}\n*{when(body['machine'], body['started_at'])}*\n")
+            publish_text(subject, f"{text}\n*{when(body['machine'], body['started_at'])}*\n")
     return 0
 
 
@@ -90,7 +90,10 @@ def _standing(name: str, data: Path, seconds: int, rounds: int) -> Standing:
         with enter(folder) as operations:
             for operation, measure in operations.items():
                 try:
-                    _warm_up(measure, seconds, JVM_WARM_UPS_MAX if name in JVMS else WARM_UPS_MAX)
+                    if contender.subject is not Subject.VIEWS:  # which measure their start too
+                        _warm_up(
+                            measure, seconds, JVM_WARM_UPS_MAX if name in JVMS else WARM_UPS_MAX
+                        )
                     did[operation] = [measure(seconds) for _ in range(rounds)]
                 except Unmeasurable as error:
                     troubles.append(f"{operation}: {error}")

@@ -4,9 +4,9 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from tests.bench.compare import loads, processes, programs
+from tests.bench.compare import loads, processes, programs, views
 from tests.bench.compare.loads import Native, Round
-from tests.bench.compare.results import OPERATIONS, Contender, Durability
+from tests.bench.compare.results import OPERATIONS, Contender, Durability, Subject
 from tests.bench.servers import house
 
 JVMS = {"elasticmq", "kafka", "kafka-flush"}
@@ -81,6 +81,12 @@ def _amqp_url(data: Path) -> Generator[str]:
         yield urls.amqp
 
 
+_STREAMS = (
+    "one node in KRaft mode without a replica, and one application with one thread, each a JVM with 1 GB of heap. It commits each 100 ms, its "
+    "default for this guarantee. The clicks have their page as key, so nothing is repartitioned. A row is read from the output topic when its "
+    "transaction is committed; serving it by key to other programs is left to the program. The log is in the page cache, which "
+    "the memory does not include."
+)
 CONTENDERS: dict[str, tuple[Contender, Enter]] = {
     "millstream": (
         Contender(
@@ -220,7 +226,7 @@ CONTENDERS: dict[str, tuple[Contender, Enter]] = {
             Durability.DISK,
             "one API process and one deliverer, which copies messages after they were acknowledged. Receives and "
             "acknowledgements of up to 100 copies are two calls.",
-            is_topic=True,
+            subject=Subject.TOPICS,
         ),
         _topic("millstream", _millstream_url),
     ),
@@ -231,7 +237,7 @@ CONTENDERS: dict[str, tuple[Contender, Enter]] = {
             Durability.DISK,
             "Debian's version, one node without a replica. A message is confirmed when all ten queues have it. "
             "Deliveries are pushed, with a prefetch of 1000, and acknowledged 100 at a time.",
-            is_topic=True,
+            subject=Subject.TOPICS,
         ),
         _topic("rabbitmq-topic", _amqp_url),
     ),
@@ -242,12 +248,49 @@ CONTENDERS: dict[str, tuple[Contender, Enter]] = {
             Durability.DISK,
             "a stream that has each message once, until all ten durable consumers have acknowledged it: there are no "
             "copies. Consumers fetch 100 at a time. Acknowledgements are not confirmed.",
-            is_topic=True,
+            subject=Subject.TOPICS,
         ),
         _topic("nats-topic", lambda data: processes.nats(data, programs.nats(), "always")),
     ),
+    "millstream-view": (
+        Contender(
+            "Millstream, view",
+            "HTTP",
+            Durability.DISK,
+            "one API process and one worker, whose Spark has 1 GB of heap and all cores. A row is in Postgres when its batch is committed, and is "
+            "read over HTTP by its key. Memory includes the records, which Valkey has in memory.",
+            Subject.VIEWS,
+        ),
+        views.millstream,
+    ),
+    "kafka-streams": (
+        Contender(
+            "Kafka Streams 4.1, `exactly_once_v2`",
+            "kafka-clients",
+            Durability.WRITTEN,
+            f"{_STREAMS} It relies on replicas.",
+            Subject.VIEWS,
+        ),
+        views.kafka_streams,
+    ),
+    "kafka-streams-flush": (
+        Contender(
+            "Kafka Streams 4.1, `exactly_once_v2`, `flush.messages=1`",
+            "kafka-clients",
+            Durability.DISK,
+            "the same with an fsync of the broker for each batch of a producer, so also for changelogs and rows.",
+            Subject.VIEWS,
+        ),
+        lambda data: views.kafka_streams(data, 1),
+    ),
 }
-ABSENT = (
-    "**LocalStack**, **Pulsar**, **Redpanda**, **pgmq** as an extension and **RabbitMQ 4** are not in the table: no "
-    "package index that is used here has them, and Docker is not available.",
-)
+ABSENT = {
+    Subject.LOGS: (
+        "**LocalStack**, **Pulsar**, **Redpanda**, **pgmq** as an extension and **RabbitMQ 4** are not in the table: no "
+        "package index that is used here has them, and Docker is not available.",
+    ),
+    Subject.VIEWS: (
+        "**ksqlDB**, **Materialize** and **RisingWave** are not in the table: no package index that is used here has them, "
+        "and Docker is not available.",
+    ),
+}

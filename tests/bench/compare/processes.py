@@ -8,6 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer
 from time import monotonic, sleep
 
 from storage.embedded.postgres import PostgresServer
@@ -18,7 +19,7 @@ from storage.settings import Durability
 from tests.bench.compare import programs
 from tests.bench.ratios import Unmeasurable
 
-START_S_MAX, STOP_S_MAX = 90.0, 15.0
+START_S_MAX, STOP_S_MAX, ANSWER_S_MAX = 90.0, 15.0, 120.0
 KAFKA_CLUSTER = "MkU3OEVBNTcwNTJENDM2Qk"
 _NOTHING: Mapping[str, str] = {}
 
@@ -100,6 +101,7 @@ def kafka(data: Path, flush_messages: int = 0) -> Generator[str]:
         f"listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n"
         f"log.dirs={data}/kafka\noffsets.topic.replication.factor=1\n"
         "transaction.state.log.replication.factor=1\ntransaction.state.log.min.isr=1\n"
+        "group.initial.rebalance.delay.ms=0\n"  # as in Kafka's own configuration of one node
         + (f"log.flush.interval.messages={flush_messages}\n" if flush_messages else "")
     )
     java = [*programs.kafka()[:1], "-Xms1g", "-Xmx1g", *programs.kafka()[1:]]
@@ -111,6 +113,54 @@ def kafka(data: Path, flush_messages: int = 0) -> Generator[str]:
     with _running([*java, "kafka.Kafka", str(config)], data, port):
         sleep(2.0)  # it listens before it is registered with its controller
         yield f"127.0.0.1:{port}"
+
+
+class Dialogue:
+    """A program that answers each line with a line."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self.pid = process.pid
+        self._process = process
+
+    def ask(self, *words: object) -> str:
+        """Return its answer; raises Unmeasurable if it ends, or gives none in time."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        timer = Timer(ANSWER_S_MAX, self._process.kill)
+        timer.start()
+        try:
+            self._process.stdin.write(f"{' '.join(map(str, words))}\n".encode())
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline().decode().strip()
+        except BrokenPipeError:
+            answer = ""
+        finally:
+            timer.cancel()
+        if not answer:
+            raise Unmeasurable(f"{words[0]} was not answered")
+        return answer
+
+
+@contextmanager
+def clicks_program(data: Path, *words: str) -> Generator[Dialogue]:
+    """Run our program of Kafka Streams."""
+    java, *options = programs.kafka_streams()
+    log = data / "logs" / f"clicks-{words[0]}.log"
+    log.parent.mkdir(exist_ok=True)
+    with open_log(log) as output:
+        process = subprocess.Popen(
+            [java, "-Xmx1g", *options, "Clicks", *words],
+            cwd=data,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=output,
+            start_new_session=True,
+            preexec_fn=child_setup(signal.SIGKILL),
+        )
+    try:
+        yield Dialogue(process)
+    finally:
+        _end(process)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from tests.bench.ratios import Unmeasurable
@@ -29,6 +30,7 @@ KAFKA = (
     "org.apache.kafka:kafka_2.13:4.1.0",
     "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3",
 )
+KAFKA_STREAMS = (KAFKA[0].replace("kafka_2.13", "kafka-streams"), KAFKA[1])
 
 
 def rabbitmq() -> Path:
@@ -62,6 +64,16 @@ def elasticmq() -> list[str]:
 def kafka() -> list[str]:
     """Java with its class path; requires a main class."""
     return _java("kafka", KAFKA)
+
+
+@cache
+def kafka_streams() -> list[str]:
+    """Java with our application of Kafka Streams, which also is its client."""
+    java, option, libraries = _java("kafka-streams", KAFKA_STREAMS)
+    classes = FOLDER / "kafka-streams" / "classes"
+    words = ["javac", "-cp", libraries, "-d", str(classes)]
+    _run([*words, str(HERE / "streams" / "Clicks.java")], FOLDER)
+    return [java, option, f"{libraries}:{classes}"]
 
 
 def _java(name: str, artifacts: Sequence[str]) -> list[str]:

@@ -19,13 +19,42 @@ TOPIC_OPERATIONS = {
     "publish-batch": "publish 500",
     "fan-out": "until all copies are acknowledged",
 }
+VIEW_OPERATIONS = {
+    "cold": "start, and all rows of the log",
+    "warm": "all rows of the log",
+    "live": "append to row",
+}
+LEFT_OUT = "What these numbers leave out:"
 
 
-CAPTION = (
+class Subject(StrEnum):
+    """A table of contenders that do the same work; the value is its mark in docs/performance.md."""
+
+    LOGS = "compare"
+    TOPICS = "compare-topics"
+    VIEWS = "compare-views"
+
+
+OPERATIONS_OF: Mapping[Subject, Mapping[str, str]] = {
+    Subject.LOGS: OPERATIONS,
+    Subject.TOPICS: TOPIC_OPERATIONS,
+    Subject.VIEWS: VIEW_OPERATIONS,
+}
+_MESSAGES = (
     "Messages per second; the 50th / 99th percentile of a call's latency; processor time of a message, of all "
     "processes together."
 )
-LEFT_OUT = "What these numbers leave out:"
+CAPTIONS: Mapping[Subject, str] = {
+    Subject.LOGS: _MESSAGES,
+    Subject.TOPICS: _MESSAGES,
+    Subject.VIEWS: "Records per second; the time until all rows are complete, or the 50th / 99th percentile from an append to its "
+    "row; processor time of a record, and peak of memory, of all processes together except the client.",
+}
+DURABLE: Mapping[Subject, str] = {
+    Subject.LOGS: "acknowledged is",
+    Subject.TOPICS: "acknowledged is",
+    Subject.VIEWS: "a row that is read is",
+}
 
 
 class Durability(StrEnum):
@@ -37,12 +66,16 @@ class Durability(StrEnum):
 
 
 class Did(NamedTuple):
-    """One round of an operation: latencies are those of a call, the processor time of all processes."""
+    """One round of an operation: latencies are those of a call, the processor time of all processes.
+
+    A round that waits once has the same latency twice. Memory is measured of views alone.
+    """
 
     messages_s: float
     p50_ms: float
     p99_ms: float
     processor_us: float
+    memory_mb: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +86,7 @@ class Contender:
     client: str
     durability: Durability
     leaves_out: str
-    is_topic: bool = False
-
-    @property
-    def operations(self) -> Mapping[str, str]:
-        """The columns of its table."""
-        return TOPIC_OPERATIONS if self.is_topic else OPERATIONS
+    subject: Subject = Subject.LOGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +112,15 @@ def described(standings: Sequence[Standing], absent: Iterable[str] = ()) -> str:
         ),
         *(f"* {line}" for line in absent),
     ]
-    return "\n".join([CAPTION, "", table(standings), "", LEFT_OUT, "", *remarks, *missing, ""])
+    caption = CAPTIONS[standings[0].contender.subject]
+    return "\n".join([caption, "", table(standings), "", LEFT_OUT, "", *remarks, *missing, ""])
 
 
 def table(standings: Sequence[Standing]) -> str:
     """One line per contender, and one cell per operation."""
-    operations = standings[0].contender.operations
-    head = ["", "acknowledged is", *operations.values()]
+    subject = standings[0].contender.subject
+    operations = OPERATIONS_OF[subject]
+    head = ["", DURABLE[subject], *operations.values()]
     lines = [head, ["---", "---", *["--:"] * len(operations)]]
     for standing in standings:
         who = [standing.contender.name, standing.contender.durability.value]
@@ -100,14 +130,23 @@ def table(standings: Sequence[Standing]) -> str:
 
 
 def _cell(rounds: Sequence[Did]) -> str:
-    """Medians: messages per second, percentiles of a call, and processor time of a message."""
+    """Medians: messages per second, latencies, processor time of a message, and memory."""
     if not rounds:
         return ""
     medians = Did(*(median(values) for values in zip(*rounds, strict=True)))
-    latencies = f"{shown(medians.p50_ms)} / {shown(medians.p99_ms)} ms"
-    return (
-        f"**{_rounded(medians.messages_s)}**/s<br>{latencies}<br>{shown(medians.processor_us)} µs"
-    )
+    lines = [
+        f"**{_rounded(medians.messages_s)}**/s",
+        _latencies(medians),
+        f"{shown(medians.processor_us)} µs",
+        *([f"{shown(medians.memory_mb)} MB"] if medians.memory_mb else []),
+    ]
+    return "<br>".join(lines)
+
+
+def _latencies(did: Did) -> str:
+    if did.p50_ms == did.p99_ms:
+        return f"{shown(did.p50_ms / 1_000)} s"
+    return f"{shown(did.p50_ms)} / {shown(did.p99_ms)} ms"
 
 
 def _rounded(rate: float) -> str:
@@ -130,7 +169,7 @@ def from_json(told: Mapping[str, Any]) -> Standing:
         told["client"],
         Durability(told["durability"]),
         told["leaves_out"],
-        told.get("is_topic", False),
+        Subject(told["subject"]),
     )
     did = {name: [Did(*each) for each in rounds] for name, rounds in told["did"].items()}
     return Standing(contender, {**did}, told["trouble"])

@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 
 from tests.bench.compare.__main__ import _warm_up
+from tests.bench.compare.clicks import GRACE_MS, Click, Total, difference, generate, totals
 from tests.bench.compare.contenders import CONTENDERS, JVMS
 from tests.bench.compare.loads import FILLED, UNDELIVERED, Backlog
 from tests.bench.compare.processor import processor_time
@@ -13,11 +14,13 @@ from tests.bench.compare.results import (
     Did,
     Durability,
     Standing,
+    Subject,
     as_json,
     described,
     from_json,
     table,
 )
+from tests.bench.compare.usage import usage
 
 THEM = Contender("them", "theirs", Durability.MEMORY, "a restart loses everything.")
 SPUN_S = 0.3
@@ -41,12 +44,53 @@ def test_every_contender_has_a_line_on_what_is_left_out():
 
 
 def test_topics_have_a_table_of_their_own():
-    topic = replace(THEM, is_topic=True)
+    topic = replace(THEM, subject=Subject.TOPICS)
 
     line = table([Standing(topic, {"fan-out": ROUNDS, "send": ROUNDS})]).splitlines()[-1]
 
     assert line == "| them | in memory |  |  | **30**/s<br>2 / 5 ms<br>80 µs |"
     assert from_json(as_json(Standing(topic, {}))) == Standing(topic, {})
+
+
+def test_round_of_a_view_shows_its_duration_and_memory():
+    view = replace(THEM, subject=Subject.VIEWS)
+    backlog = Did(100_000, 2_000, 2_000, 12, 700)
+
+    line = table([Standing(view, {"cold": [backlog]})]).splitlines()[-1]
+
+    assert line == "| them | in memory | **100,000**/s<br>2 s<br>12 µs<br>700 MB |  |  |"
+
+
+def test_clicks_are_the_same_in_each_run_and_within_grace():
+    clicks = [*generate(0, 1_000, 10**12, 10)]
+    newest_ms = 0
+
+    for click in clicks:
+        assert click.time_ms > newest_ms - GRACE_MS
+        newest_ms = max(newest_ms, click.time_ms)
+
+    assert clicks == [*generate(0, 1_000, 10**12, 10)]
+    assert [click.time_ms for click in clicks] != sorted(click.time_ms for click in clicks)
+
+
+def test_difference_names_missing_wrong_and_excess_rows():
+    click = Click(0, "/", 7, 19_999, "")
+    rows = totals([click, click._replace(number=1, ms=3)])
+
+    assert rows == {("/", 10_000): Total(2, 10, 1)}
+    assert not difference(rows, dict(rows))
+    excess = {("/", 10_000): Total(1, 7, 0), ("/", 0): Total(1, 1, 1)}
+    assert difference(excess, rows) == "of 1 rows 0 are missing, 1 wrong, and 1 too many"
+
+
+def test_usage_leaves_clients_out():
+    command = [sys.executable, "-S", "-c", "input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as child:
+        with usage([]) as used, usage([child.pid]) as without:
+            pass
+        child.communicate(b"\n")
+
+    assert used.peak_mb > without.peak_mb
 
 
 def test_standing_round_trips_through_json():
