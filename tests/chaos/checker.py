@@ -23,6 +23,7 @@ from tests.chaos.checking import (
     spreads,
     streams,
     topics,
+    views,
     webhooks,
 )
 from tests.chaos.checking.findings import Finding, Operations, answers
@@ -58,6 +59,9 @@ REPLACED = "replaced"
 
 PAYMENTS = "payments"
 """FIFO topic."""
+
+TALLY = "tally"
+"""View of the stream `events`, with a row for each shard."""
 
 BY_KEY, BY_SUBJECT = "by-key", "by-subject"
 BY_KEY_STREAM = "by-key.stream"
@@ -153,7 +157,15 @@ def _says_what_happened(operation: Operation) -> bool:
             return operation.code == UNANSWERED
 
 
+VIEW_INVARIANTS: tuple[Invariant, ...] = (
+    views.rows_count_each_record_once(TALLY),
+    views.changes_add_up_to_the_rows(TALLY),
+    views.sources_are_tight(TALLY),
+    views.rebuild_has_equal_rows(TALLY),
+)
+
 ARCHIVE_INVARIANTS: tuple[Invariant, ...] = (
+    *VIEW_INVARIANTS,
     streams.tiers_are_contiguous,
     streams.damage_is_detected,
     streams.replay_sends_each_record_once,
@@ -193,8 +205,9 @@ TOPIC_INVARIANTS: tuple[Invariant, ...] = (
     spreads.message_is_in_its_member(BY_SUBJECT, SPREADS[BY_SUBJECT]),
     topics.messages_of_key_keep_order(BY_KEY_STREAM),
     *TARGET_INVARIANTS,
+    *VIEW_INVARIANTS,
 )
-"""Invariants of topics and requests, without evidence in a run that begins with a release without them."""
+"""Invariants of topics, requests and views, without evidence in a run that begins with a release without them."""
 
 INVARIANTS: tuple[Invariant, ...] = (
     queues.delivery_is_returned_once,

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from tests.chaos import view_clients
 from tests.chaos.callers import Caller, Told
 from tests.chaos.checker import (
     CHOSEN,
@@ -77,7 +78,9 @@ class Patience:
         return now < self._since + STANDSTILL_S
 
 
-async def drain(stage: Stage, hooks: Hooks, follower: Follower, *, archives: bool) -> None:
+async def drain(
+    stage: Stage, hooks: Hooks, follower: Follower, *, archives: bool, views: bool
+) -> None:
     """Drain sources and queues, dead letters last, then the stream from both tiers, then its readers."""
     caller = await stage.caller("drain")
     queues, streams = RestQueues(caller), Streams(caller)
@@ -105,6 +108,8 @@ async def drain(stage: Stage, hooks: Hooks, follower: Follower, *, archives: boo
         _until_posted(stage, hooks, ends),
         _follow_to(stage, follower, ends),
     )
+    if views:
+        await view_clients.note_rows(caller, ends)
 
 
 async def drain_topics(stage: Stage, replaced: str) -> None:

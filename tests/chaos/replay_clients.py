@@ -72,7 +72,7 @@ async def _note(
     protocol.caller.note(Kind.REPLAY, EVENTS, invoked, done, 0, state, Told(places), **about)
     if done is Outcome.OK:
         invoked = stage.history.now()
-        found = await _everything(http, target)
+        found = await every_record(http, target)
         protocol.caller.note(Kind.REPLAYED, target, invoked, Outcome.OK, 0, "", Told(found))
 
 
@@ -114,7 +114,7 @@ async def _until_over(stage: Stage, http: httpx.AsyncClient, name: str) -> str:
     return "not over in time"
 
 
-async def _everything(http: httpx.AsyncClient, stream: str) -> tuple[Seen, ...]:
+async def every_record(http: httpx.AsyncClient, stream: str) -> tuple[Seen, ...]:
     """Read every record of a stream without writers."""
     found: list[Seen] = []
     cursor: str | None = None

@@ -12,13 +12,18 @@ GIVES_UP_S = 120.0
 
 
 async def send_until_done(
-    http: httpx.AsyncClient, method: str, path: str, body: Any, expected: Collection[int]
+    http: httpx.AsyncClient,
+    method: str,
+    path: str,
+    body: Any,
+    expected: Collection[int],
+    within_s: float = GIVES_UP_S,
 ) -> httpx.Response:
     """Repeat a request until it is answered with an expected status; return the response.
 
     Raises TimeoutError when the service does not recover.
     """
-    async with asyncio.timeout(GIVES_UP_S):
+    async with asyncio.timeout(within_s):
         while True:
             with suppress(httpx.HTTPError):
                 answer = await http.request(method, f"/v1{path}", json=body)

@@ -11,6 +11,7 @@
     posted      standard   received only by a webhook, whose receiver is slow, fails and drops connections
     posted.fifo FIFO       the same
     posting     group      of `events`, whose records a webhook posts to the same receiver
+    tally       view       of `events`, where there is a Spark worker; see `tests.chaos.view_clients`
     again-…     streams    replays of parts of `events`, where there is a Spark worker
     notices     topic      published to, while its routes change; see `tests.chaos.topic_clients`
     by-…        both       members of spreads, which change; see `tests.chaos.spread_clients`
@@ -46,6 +47,7 @@ from tests.chaos import (
     stream_clients,
     target_clients,
     topic_clients,
+    view_clients,
 )
 from tests.chaos.callers import ANSWER_S, Caller
 from tests.chaos.checker import PAYMENTS, POSTS, VISITS
@@ -78,6 +80,7 @@ from tests.chaos.stage import (
 from tests.chaos.stream_protocol import Streams
 from tests.chaos.target_clients import FullQueue, ReplacedQueue
 from tests.chaos.topic_clients import Topics, stream_of
+from tests.chaos.view_clients import Tally
 from tests.chaos.webhook_receiver import Hooks, receiving_hooks
 
 READY_TRIES, READY_PAUSE_S = 3, 1.0
@@ -107,7 +110,8 @@ class Workload:
 
         `kept_s`: retention of the stream's records and of dead letters; default: the whole run. `hooks_host`: where webhooks
         are received. `partitions`: give the queues several, in every other run; earlier releases refuse that. `topics`: publish
-        to a topic, and send requests; earlier releases have none.
+        to a topic, send requests, and keep a view; earlier releases have none. Without `kept_s`: a view counts records that retention
+        deletes.
         """
         self._topics = topics
         self._replaced: ReplacedQueue | None = None
@@ -117,6 +121,7 @@ class Workload:
         self._partitions = (1, PARTITIONS) if partitions else (1,)
         self.stage = stage
         self._archives = archives
+        self._has_views = archives and topics and kept_s is None
         self._kept_s = kept_s
         self._tasks: list[asyncio.Task[None]] = []
         self._open = AsyncExitStack()
@@ -246,6 +251,8 @@ class Workload:
         await self._run("follower", lambda _: self._follower, push_clients.follow)
         if self._archives:
             await self._run("replayer", Streams, replay)
+        if self._has_views:
+            await self._run("view-changer", Tally, view_clients.change)
 
     async def _start_sockets(self) -> None:
         url = self.stage.url
@@ -309,7 +316,13 @@ class Workload:
         assert self._follower is not None
         if self._recreation is not None:
             await self._recreation.write_last()
-        await drain(self.stage, self._hooks, self._follower, archives=self._archives)
+        await drain(
+            self.stage,
+            self._hooks,
+            self._follower,
+            archives=self._archives,
+            views=self._has_views,
+        )
         if self._replaced is not None:
             await drain_topics(self.stage, self._replaced.log)
         if self._recreation is not None:

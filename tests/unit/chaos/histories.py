@@ -47,6 +47,10 @@ def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
     MEMBER_ORDERED,
     APART,
     RECREATED,
+    COUNTED_ONCE,
+    ADDED_UP,
+    TIGHT,
+    REBUILT,
 ) = checker.TOPIC_INVARIANTS
 
 
@@ -283,6 +287,38 @@ def received_twice(value: str, copies: int = 2) -> Operation:
     seen = (Seen(value=value, id=f"{value} {nth}", receive_count=1) for nth in range(copies))
     return op(Kind.RECEIVE, 9, *seen, log=checker.TWICE)
 
+
+def view_rows(**counts: int) -> Operation:
+    """The rows of the view, of which each shard has one."""
+    return op(Kind.VIEW_ROWS, 9, log=checker.TALLY, target="q", counts=counts)
+
+
+def view_changes(**counts: int) -> Operation:
+    return op(Kind.VIEW_CHANGES, 9, log=checker.TALLY, counts=counts)
+
+
+def view_sources(shard: int, first: int, last: int, records: int) -> dict[str, int]:
+    """The ranges of the sources of a row, as an operation counts them."""
+    return {f"{shard} first": first, f"{shard} last": last, f"{shard} records": records}
+
+
+def viewed_sources(*ranges: dict[str, int]) -> Operation:
+    counts = {name: number for one in ranges for name, number in one.items()}
+    return op(Kind.VIEW_SOURCES, 9, log=checker.TALLY, target="q", counts=counts)
+
+
+def view_rebuild(**counts: int) -> Operation:
+    report = {"exact": 1, "records": 4, "added": 0, "removed": 0, "changed": 0}
+    return op(Kind.VIEW_REBUILD, 9, log=checker.TALLY, counts=report | counts)
+
+
+COUNTED = [
+    view_rebuild(),
+    view_rows(**{"0": 3, "1": 1}),
+    view_changes(**{"0": 3, "1": 1}),
+    viewed_sources(view_sources(0, 0, 2, 3), view_sources(1, 0, 0, 1)),
+]
+"""A view of two shards, whose records are read several times."""
 
 SPREAD_ROUTES = [
     put_route(number, name, "s0", "s1", "s2")

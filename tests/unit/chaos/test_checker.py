@@ -14,6 +14,7 @@ from tests.chaos.checking import (
 from tests.chaos.history import Gap, History, Kind, Seen, read_history
 from tests.unit.chaos.histories import (
     ANSWERED_REQUESTS,
+    COUNTED,
     FAIL,
     POSTED_AND_FOLLOWED,
     POSTED_EVENTS,
@@ -120,6 +121,7 @@ def test_valid_history_satisfies_all_invariants():
         *ANSWERED_REQUESTS,
         *PUBLISHED,
         *VISITED,
+        *COUNTED,
     ]
 
     assert [finding for finding in checker.check(history) if not finding.holds] == []

@@ -4,10 +4,12 @@ from tests.chaos import checker
 from tests.chaos.history import Kind, Operation, Seen
 from tests.unit.chaos.histories import (
     ADD_UP,
+    ADDED_UP,
     ADDRESSED,
     APART,
     CHOSEN,
     CHOSEN_ORDERED,
+    COUNTED_ONCE,
     CUT,
     DEDUPLICATED,
     FAIL,
@@ -25,12 +27,14 @@ from tests.unit.chaos.histories import (
     POSTS_ORDERED,
     PUBLISHED,
     REACHED,
+    REBUILT,
     RECREATED,
     REPLACED_ROUTE,
     REPLIED,
     ROUTE,
     SHIPPED_ORDERED,
     SPREAD_ROUTES,
+    TIGHT,
     TWICE_ROUTES,
     UNKNOWN,
     URL_ROUTE,
@@ -55,6 +59,11 @@ from tests.unit.chaos.histories import (
     single_publication,
     taken,
     target_deleted,
+    view_changes,
+    view_rebuild,
+    view_rows,
+    view_sources,
+    viewed_sources,
     visit,
 )
 
@@ -305,5 +314,35 @@ TOPIC_VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         "forged token is accepted",
         ADDRESSED,
         [asked(1, "a"), replied(2, "a", "forged/1")],
+    ),
+    (
+        "view counts a record twice",
+        COUNTED_ONCE,
+        [read(3, ("v:1", 0), ("v:2", 1)), view_rows(**{"0": 3})],
+    ),
+    (
+        "view has no row of a shard with records",
+        COUNTED_ONCE,
+        [
+            op(Kind.READ, 3, Seen(shard=0, offset=0), Seen(shard=1, offset=0)),
+            view_rows(**{"0": 1}),
+        ],
+    ),
+    (
+        "sink of a view misses a change",
+        ADDED_UP,
+        [view_rows(**{"0": 3}), view_changes(**{"0": 2})],
+    ),
+    ("rebuilt view has another row", REBUILT, [view_rebuild(changed=1)]),
+    ("rebuilt view includes other records", REBUILT, [view_rebuild(exact=0)]),
+    (
+        "sources of a row miss a record",
+        TIGHT,
+        [read(3, ("v:1", 0), ("v:2", 1)), viewed_sources(view_sources(0, 0, 1, 1))],
+    ),
+    (
+        "sources of a row end behind its records",
+        TIGHT,
+        [read(3, ("v:1", 0), ("v:2", 1)), viewed_sources(view_sources(0, 0, 7, 2))],
     ),
 ]

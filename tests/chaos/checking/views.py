@@ -1,0 +1,93 @@
+"""Invariants of views: V3, V4, V7, V11 and V19."""
+
+from collections import defaultdict
+from collections.abc import Callable
+
+from tests.chaos.checking.findings import Finding, Operations, answers, ok
+from tests.chaos.history import READS, Kind
+
+
+def rows_count_each_record_once(view: str) -> Callable[[Operations], Finding]:
+    """V3, V4: the rows of a view, one for each shard, count the records that its stream has.
+
+    The stream is the `target` of the operation.
+    """
+
+    def check(history: Operations) -> Finding:
+        offsets = _offsets(history, Kind.VIEW_ROWS, view)
+        expected = {str(shard): len(each) for shard, each in offsets.items()}
+        rows = _counts(history, Kind.VIEW_ROWS, view)
+        wrong = [
+            f"shard {shard} has {expected.get(shard, 0)} records, and {view} counts {rows.get(shard, 0)}"
+            for shard in sorted({*expected, *rows})
+            if rows and expected.get(shard) != rows.get(shard)
+        ]
+        return Finding("V4 a view counts each record once", sum(rows.values()), tuple(wrong))
+
+    return check
+
+
+def sources_are_tight(view: str) -> Callable[[Operations], Finding]:
+    """V7: the sources of a view's rows, one for each shard, are the records that its stream has."""
+
+    def check(history: Operations) -> Finding:
+        expected: dict[str, int] = {}
+        for shard, offsets in _offsets(history, Kind.VIEW_SOURCES, view).items():
+            expected[f"{shard} first"], expected[f"{shard} last"] = min(offsets), max(offsets)
+            expected[f"{shard} records"] = len(offsets)
+        sources = _counts(history, Kind.VIEW_SOURCES, view)
+        wrong = [
+            f"{name} of the sources in {view} is {sources.get(name)}, not {expected.get(name)}"
+            for name in sorted({*expected, *sources})
+            if sources and expected.get(name) != sources.get(name)
+        ]
+        return Finding("V7 sources of rows are tight", len(sources), tuple(wrong))
+
+    return check
+
+
+def rebuild_has_equal_rows(view: str) -> Callable[[Operations], Finding]:
+    """V19: a rebuild has the rows that it replaces, since both include the same records."""
+
+    def check(history: Operations) -> Finding:
+        report = _counts(history, Kind.VIEW_REBUILD, view)
+        expected = {"exact": 1, "added": 0, "removed": 0, "changed": 0}
+        wrong = [
+            f"{name} of the rebuild of {view} is {report.get(name)}, not {value}"
+            for name, value in expected.items()
+            if report and report.get(name) != value
+        ]
+        return Finding("V19 a rebuild has equal rows", report.get("records", 0), tuple(wrong))
+
+    return check
+
+
+def changes_add_up_to_the_rows(view: str) -> Callable[[Operations], Finding]:
+    """V11: the changes that a sink of a view got add up to its rows, each after the one before it."""
+
+    def check(history: Operations) -> Finding:
+        rows = _counts(history, Kind.VIEW_ROWS, view)
+        summed = _counts(history, Kind.VIEW_CHANGES, view)
+        wrong = [
+            f"row {key} of {view} is {rows.get(key)}, and its changes add up to {summed.get(key)}"
+            for key in sorted({*rows, *summed})
+            if rows.get(key) != summed.get(key)
+        ]
+        return Finding("V11 changes add up to the rows of a view", len(summed), tuple(wrong))
+
+    return check
+
+
+def _offsets(history: Operations, kind: Kind, view: str) -> dict[int, set[int]]:
+    """Return the offsets of all records, by shard, of the stream that a view reads."""
+    streams = {one.target for one in ok(history, kind) if one.log == view}
+    offsets = defaultdict[int, set[int]](set)
+    for operation, seen in answers(history, *READS):
+        if operation.log in streams:
+            offsets[seen.shard].add(seen.offset)
+    return offsets
+
+
+def _counts(history: Operations, kind: Kind, view: str) -> dict[str, int]:
+    found = [operation.counts for operation in ok(history, kind) if operation.log == view]
+    return found[-1] if found else {}

@@ -1,0 +1,145 @@
+"""Owner of a view of `events`, whose query changes and which is paused at times, where there is a Spark worker.
+
+events ──▶ tally ──▶ tally.changes     a row for each shard: the number of its records, and the last offset
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Collection
+from random import Random
+from typing import Any
+
+import httpx
+
+from tests.chaos.callers import Caller, Told
+from tests.chaos.checker import TALLY
+from tests.chaos.history import Kind
+from tests.chaos.replay_clients import PATIENCE_S, every_record
+from tests.chaos.requests import send_until_done
+from tests.chaos.stage import EVENTS, Stage
+
+TALLY_CHANGES = "tally.changes"
+CHANGE_S = 12.0
+LOOK_S = 0.5
+READ_S = 10
+_PATH = f"/views/{TALLY}"
+_QUERIES = (
+    "select shard, count(*) as records, max(offset) as last from c group by shard",
+    "select shard, count(offset) as records, max(offset) as last from c group by 1",
+)
+"""Queries with the same rows: a change of them builds another revision."""
+
+
+class Tally:
+    """The view, and the stream that gets the changes of its rows."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    async def put(self, query: int) -> None:
+        """Put the view with one of its queries; a worker plans it first."""
+        body = {
+            "sql": _QUERIES[query],
+            "from": {"c": {"stream": EVENTS}},
+            "sources": "range",
+            "keep_former_seconds": 3600,
+            "into": [{"stream": TALLY_CHANGES}],
+        }
+        await _insist(self._caller, "PUT", _PATH, body)
+
+    async def put_sink(self) -> None:
+        """Create the stream that gets the changes."""
+        body = {"shards": 1, "archive": False}
+        await _insist(self._caller, "PUT", f"/streams/{TALLY_CHANGES}", body)
+
+    async def begin(self, kind: str) -> None:
+        """Begin a rebuild or a rollback; there may be no revision to return to."""
+        await _insist(self._caller, "POST", f"{_PATH}/{kind}", statuses={202, 404})
+
+    async def pause(self, method: str) -> None:
+        """Pause the view, or resume it."""
+        await _insist(self._caller, method, f"{_PATH}/pause")
+
+
+async def change(stage: Stage, _: str, tally: Tally, chance: Random) -> None:
+    """Change the query of the view, rebuild it, roll it back, and pause it."""
+    await tally.put_sink()
+    await tally.put(0)
+    while stage.goes_on:
+        await stage.pause(chance, CHANGE_S)
+        match chance.choice(("put", "put", "rebuilds", "rollbacks")):
+            case "put":
+                await tally.put(chance.randrange(len(_QUERIES)))
+            case kind:
+                await tally.begin(kind)
+        if chance.random() < 0.3:
+            await tally.pause("PUT")
+            await stage.pause(chance)
+            await tally.pause("DELETE")
+
+
+async def note_rows(caller: Caller, ends: dict[int, int]) -> None:
+    """Record the rows of the view once they include all records, and what its changes add up to."""
+    invoked, rows = caller.history.now(), dict[str, int]()
+    for shard, end in ends.items():
+        path = f"{_PATH}/rows?after={shard}:{end - 1}&wait_seconds={READ_S}&limit=1000"
+        page = (await _insist(caller, "GET", path)).json()
+        rows = {str(row["shard"]): row["records"] for row in page["rows"]}
+    caller.went_well(Kind.VIEW_ROWS, TALLY, invoked, Told(counts=rows), target=EVENTS)
+    sources = {name: n for key in rows for name, n in (await _sources(caller, key)).items()}
+    caller.went_well(Kind.VIEW_SOURCES, TALLY, invoked, Told(counts=sources), target=EVENTS)
+    await _until_sent(caller)
+    caller.went_well(Kind.VIEW_REBUILD, TALLY, invoked, Told(counts=await _rebuilt(caller)))
+    caller.went_well(Kind.VIEW_CHANGES, TALLY, invoked, Told(counts=await _summed(caller)))
+
+
+async def _sources(caller: Caller, key: str) -> dict[str, int]:
+    """Return the ranges of a row's sources."""
+    path = f"{_PATH}/rows/sources?key={key}&limit=1"
+    ranges = (await _insist(caller, "GET", path)).json()["ranges"]
+    return {
+        f"{one['shard']} {name}": one[name]
+        for one in ranges
+        for name in ("first", "last", "records")
+    }
+
+
+async def _rebuilt(caller: Caller) -> dict[str, int]:
+    """Rebuild the view; return the report, with 1 for each field that is true."""
+    await _insist(caller, "POST", f"{_PATH}/rebuilds", statuses={202})
+    await _until_sent(caller)
+    report = (await _insist(caller, "GET", _PATH)).json()["report"]
+    return {name: int(value) for name, value in report.items() if name != "samples"}
+
+
+async def _insist(
+    caller: Caller,
+    method: str,
+    path: str,
+    body: Any = None,
+    statuses: Collection[int] = (200, 201),
+) -> httpx.Response:
+    return await send_until_done(caller.http, method, path, body, {*statuses}, PATIENCE_S)
+
+
+async def _until_sent(caller: Caller) -> None:
+    """Wait until no other revision is built, and no message waits for the sink."""
+    while True:
+        view = (await _insist(caller, "GET", _PATH)).json()
+        if view["building"] is None and not view["sinks"][0]["pending"]:
+            return
+        await asyncio.sleep(LOOK_S)
+
+
+async def _summed(caller: Caller) -> dict[str, int]:
+    """Return the rows that the changes add up to; -1 for one that began with another row than it found."""
+    rows: dict[str, Any] = {}
+    wrong = Counter[str]()
+    for record in await every_record(caller.http, TALLY_CHANGES):
+        change: Any = record.value
+        shard = str((change["row"] or change["before"])["shard"])
+        if rows.get(shard) != change["before"]:
+            wrong[shard] += 1
+        rows[shard] = change["row"]
+    counts = {shard: int(row["records"]) for shard, row in rows.items() if row is not None}
+    return counts | dict.fromkeys(wrong, -1)
