@@ -6,12 +6,16 @@
     max_by(x, y)      max_by(x, y), max(y)           max_by, max            the first; y: with the place, for equal ones
     first(x)          min_by(x, place), min(place)   min_by, min            the first; place: arrival, shard, offset
     approx_…          a DataSketches sketch          union                  its estimate
+    count(distinct x) the set of the values          union                  its size; collect_set: the set
+    collect_list(x)   values with their places       concatenation          the values in the order of places
 
 A merge sees at most two rows of a key: the stored one, and that of the batch.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as sf
@@ -47,6 +51,8 @@ _VARIANCES = {
 _SKETCHED = frozenset({"int", "bigint", "string", "binary"})
 _FIRSTS = frozenset({"first", "first_value", "any_value"})
 _LASTS = frozenset({"last", "last_value"})
+_LISTS = frozenset({"array_agg", "collect_list"})
+_INEXACT = frozenset({"float", "double"})
 _NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "float", "double"})
 
 MERGEABLE = frozenset(
@@ -54,6 +60,7 @@ MERGEABLE = frozenset(
         *(*_SELF_MERGING, *_MEANS, *_VARIANCES, *_FIRSTS, *_LASTS),
         *("count", "count_if", "max_by", "min_by"),
         *("approx_count_distinct", "approx_percentile", "percentile_approx"),
+        *("collect_set", *_LISTS),
     }
 )
 """Names of the aggregates that have a partial form."""
@@ -85,12 +92,16 @@ def partial_of(plans: Plans, aggregate: Any, place: "Column | None") -> PartialA
     type_ = str(aggregate.dataType().simpleString())
     if name not in MERGEABLE:
         raise NotMergeable(name)
-    if aggregate.isDistinct() and name not in ("min", "max"):
+    is_distinct = aggregate.isDistinct() and name not in ("min", "max", "collect_set")
+    if is_distinct and name != "count":
         raise NotMergeable(f"{name}(distinct …)")
     arguments = [plans.column(part) for part in children(function)]
     if aggregate.filter().isDefined():
         condition = plans.column(aggregate.filter().get())
         arguments = [sf.when(condition, argument) for argument in arguments]
+    if is_distinct or name == "collect_set":
+        types = [str(part.dataType().simpleString()) for part in children(function)]
+        return _values(name, arguments, types)
     if name in ("count", "count_if"):
         return _simple(plans.column(aggregate), sf.sum, lambda value: sf.coalesce(value, sf.lit(0)))
     if name in _SELF_MERGING:
@@ -107,6 +118,12 @@ def partial_of(plans: Plans, aggregate: Any, place: "Column | None") -> PartialA
         return _percentile(arguments, type_)
     if name in ("max_by", "min_by"):
         return _by(arguments[0], _ordered(arguments[1], place), is_max=name == "max_by")
+    if place is None:
+        raise NotMergeable(
+            f"{name} in a query over a subquery without arrival_time, shard and offset"
+        )
+    if name in _LISTS:
+        return _list(arguments[0], place)
     return _by_arrival(name, function, arguments[0], place)
 
 
@@ -192,13 +209,32 @@ def _by(value: "Column", order: "Column", *, is_max: bool) -> PartialAggregate:
     )
 
 
-def _by_arrival(
-    name: str, function: Any, value: "Column", place: "Column | None"
-) -> PartialAggregate:
+def _values(name: str, arguments: Sequence["Column"], types: Sequence[str]) -> PartialAggregate:
+    """Set of the distinct values; of several arguments, of those rows that have no null."""
+    if inexact := _INEXACT & set(types):
+        raise NotMergeable(f"{name}(distinct {min(inexact)})")
+    value = arguments[0]
+    if len(arguments) > 1:
+        present = reduce(and_, [argument.isNotNull() for argument in arguments])
+        value = sf.when(present, sf.struct(*arguments))
+    return _simple(
+        sf.collect_set(value),
+        lambda values: sf.array_distinct(sf.flatten(sf.collect_list(values))),
+        sf.array_sort if name == "collect_set" else lambda values: sf.size(values).cast("bigint"),
+    )
+
+
+def _list(value: "Column", place: "Column") -> PartialAggregate:
+    """Values by the place of their records."""
+    placed = sf.struct(place.alias("place"), value.alias("value"))
+    return _simple(
+        sf.collect_list(sf.when(value.isNotNull(), placed)),
+        lambda lists: sf.array_sort(sf.flatten(sf.collect_list(lists))),
+        lambda items: sf.transform(items, lambda item: item["value"]),
+    )
+
+
+def _by_arrival(name: str, function: Any, value: "Column", place: "Column") -> PartialAggregate:
     """First or last value by the place of its record."""
-    if place is None:
-        raise NotMergeable(
-            f"{name} in a query over a subquery without arrival_time, shard and offset"
-        )
     order = sf.when(value.isNotNull(), place) if function.productElement(1) else place
     return _by(value, order, is_max=name in _LASTS)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import functions as sf
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import ArrayType, DataType, StructType
 
 from spark_worker.sql.refusal import SqlRefused
 from spark_worker.sql.sizes import WindowCall
@@ -272,6 +272,8 @@ def _check_storable(type_: DataType) -> None:
 
 
 def _json_of(prefix: str, type_: StructType) -> "Column":
+    elif isinstance(type_, ArrayType):
+        _check_storable(type_.elementType)
     if not type_.names:
         return sf.lit("{}")
     return sf.to_json(sf.struct(*type_.names), JSON)

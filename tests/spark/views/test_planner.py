@@ -55,6 +55,9 @@ QUERIES = {
     "lambda": "select transform(array(max(ms)), x -> x + 1) t, person from c group by person",
     "headers": "select cast(headers['source'] as string) s, count(*) n from c group by 1",
     "twice": "select page, count(*) n, count(*) + 1 m, page as again from c group by page",
+    "distinct": "select page, count(distinct person) n, count(distinct person, ok) b, count(distinct price) filter (where ok) p, count(distinct at) a, min(distinct ms) m from c group by page",
+    "set": "select page, array_sort(collect_set(person)) p, size(collect_set(price)) n, array_sort(collect_set(data)) d from c where page = '/' group by page",
+    "list": "select page, slice(collect_list(ms), -3, 3) l, array_agg(struct(person, ok)) filter (where ms > 900) a from c where ms is not null group by page having size(collect_list(page)) > 3",
     "case": "select case when ms > 100 then 'slow' else 'fast' end speed, count(*) n from c group by 1",
 }
 
@@ -251,8 +254,10 @@ def test_plan_names_columns_key_and_window(planner):
 REFUSED = {
     "select page from c": "a query without group by",
     "select distinct page from c": "select distinct",
-    "select page, count(distinct person) from c group by page": "count(distinct",
-    "select page, collect_list(person) from c group by page": "collect_list",
+    "select page, sum(distinct ms) from c group by page": "sum(distinct",
+    "select page, count(distinct cast(ms as double)) from c group by page": "count(distinct double)",
+    "select page, listagg(person) from c group by page": "listagg",
+    "select v, collect_list(v) from (select value v from c) group by v": "without arrival_time, shard and offset",
     "select a.page, count(*) n from c a join c b on a.key = b.key group by 1": "a join of the stream with itself",
     "select plan, count(*) n from u group by plan": "does not read the stream",
     "select plan, count(*) n from c right join u on person = u.key group by 1": "a right outer join",
