@@ -82,7 +82,7 @@ def batch_of(one: ScanRevision, read: StreamRead, stored: dict[bytes, StoredStat
     changes = []
     for value, number in counted.items():
         key = encode_key([value], plan.key)
-        present = stored.get(key, StoredState("0", {}))
+        present = stored.get(key, StoredState("0", {}, None))
         total = int(present.state) + number
         row = msgspec.json.encode({column: value, count: total}).decode()
         added = [

@@ -19,13 +19,14 @@ from spark_worker.sql.cost import (
 )
 from spark_worker.sql.literals import check_literal
 from spark_worker.sql.refusal import NodeRefused
-from spark_worker.sql.sizes import WindowCall, window_call
+from spark_worker.sql.sizes import WindowCall, session_call, window_call
 from spark_worker.sql.tree import Node
 
 RELATION_NAME = re.compile(r"[a-z_][a-z0-9_]{0,63}", re.ASCII)
 _ANALYSIS = "catalyst.analysis."
 _PLANS = "catalyst.plans.logical."
 _JOIN = f"{_PLANS}Join"
+_WINDOWS = {"window": window_call, "session_window": session_call}
 
 
 class Checker:
@@ -127,8 +128,8 @@ class Checker:
         self.functions.add(name)
         size = size_of_call(node, name, [self.check(part, scope).size for part in node.parts])
         check_cost(Cost(size=size))
-        if name == "window":
-            self.windows.add(window_call(node))
+        if name in _WINDOWS:
+            self.windows.add(_WINDOWS[name](node))
         return Cost(size=1 if name in functions.SCALAR else size)
 
     def _check_generator(self, node: Node, scope: Scope) -> Cost:

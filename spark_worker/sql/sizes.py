@@ -40,15 +40,16 @@ _MICROS = {
 
 
 class WindowCall(NamedTuple):
-    """Call of `window`: its time column and its times.
+    """Call of `window` or `session_window`: its time column and its times.
 
-    `time_column` is empty for another expression. `slide_us` is the duration in a tumbling window.
+    `time_column` is empty for another expression. `slide_us` is the duration in a tumbling window. The duration of a session is its gap.
     """
 
     time_column: str
     duration_us: int
     slide_us: int
     start_us: int
+    is_session: bool = False
 
 
 def window_call(function: Node) -> WindowCall:
@@ -56,9 +57,13 @@ def window_call(function: Node) -> WindowCall:
     time, *times = function.parts
     duration, *others = map(_micros, times)
     slide, start = [*others, *(duration, 0)[len(others) :]]
-    is_column = time.kind == "catalyst.analysis.UnresolvedAttribute"
-    column = time.name().rpartition(", ")[2].lower() if is_column else ""
-    return WindowCall(column, duration, slide, start)
+    return WindowCall(_column(time), duration, slide, start)
+
+
+def session_call(function: Node) -> WindowCall:
+    """Return the arguments of a call of `session_window`. Raises NodeRefused."""
+    gap = _micros(function.parts[1])
+    return WindowCall(_column(function.parts[0]), gap, gap, 0, is_session=True)
 
 
 def size_of(function: Node, name: str) -> int:
@@ -96,6 +101,11 @@ def _integer(argument: Node, name: str) -> int:
             f"Write the size as an integer of at most {SQL_SIZE_MAX}.",
         )
     return int(argument.fields["value"])
+
+
+def _column(time: Node) -> str:
+    is_column = time.kind == "catalyst.analysis.UnresolvedAttribute"
+    return time.name().rpartition(", ")[2].lower() if is_column else ""
 
 
 def _windows(window: WindowCall) -> int:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from spark_worker.views.planning.plans import Plans, analyzed
 from spark_worker.views.planning.prepared import STATES, PreparedView, ResultKind
 from storage.domain import limits
-from storage.domain.views.sources import SourceRange
+from storage.domain.views.sources import SourceRange, Sources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,6 +52,17 @@ class Partials(NamedTuple):
     states: list[State]
     stats: dict[int, ShardStats]
     sources: dict[str, dict[int, SourceRange]]
+
+
+class MergeInput(NamedTuple):
+    """States to merge, of a batch and stored.
+
+    Of the merged rows, by their encoded keys: the sources, and the keys of the stored rows that they replace.
+    """
+
+    states: list[State]
+    sources: Mapping[bytes, Sources] = {}
+    replaced: Mapping[bytes, tuple[bytes, ...]] = {}
 
 
 class Contributor(NamedTuple):

@@ -7,12 +7,12 @@ A view that fails does not stop the others: after a failed Spark job each is run
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from spark_worker.runtime.job_context import JobContext
 from spark_worker.sql.refusal import SqlRefused
-from spark_worker.views.executor import Contributor, Partials, State
+from spark_worker.views.executor import Contributor, MergeInput, Partials, State
 from spark_worker.views.session import Computed, ViewSession
+from spark_worker.views.sessions import merge_sessions, session_keys
 from spark_worker.views.step import ViewFailed, encoded_keys
 from spark_worker.views.tables import StreamTable
 from storage.concurrency.tasks import in_batches
@@ -21,7 +21,9 @@ from storage.domain.errors import MillstreamError, StreamNotFound, StreamRecreat
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import LogRecord, StreamRead
 from storage.domain.views.progress import ViewRevision
-from storage.domain.views.sources import Sources, merge_sources
+from storage.domain.views.sources import merge_sources
+
+_UNCHANGED = MergeInput([])
 
 
 class BatchProcessor:
@@ -123,33 +125,29 @@ class BatchProcessor:
         inputs = dict(self._work.call(in_batches(changed, read_stored, at_once)))
         states = {revision_id: one.states for revision_id, one in inputs.items()}
         merged = self._session.merge(changed, states) if changed else {}
-        return {
-            entry.revision_id: Computed(
-                partials[entry.revision_id].stats,
-                merged.get(entry.revision_id, ()),
-                inputs[entry.revision_id].sources if entry.revision_id in inputs else {},
-            )
-            for entry in revisions
-        }
+        results: dict[str, Computed | Exception] = {}
+        for entry in revisions:
+            revision_id = entry.revision_id
+            of_view = inputs.get(revision_id, _UNCHANGED)
+            rows, stats = merged.get(revision_id, ()), partials[revision_id].stats
+            results[revision_id] = Computed(stats, rows, of_view.sources, of_view.replaced)
+        return results
 
     async def _with_stored(
         self, partials: Mapping[str, Partials], revision: ViewRevision
-    ) -> tuple[str, "_MergeInput"]:
+    ) -> tuple[str, MergeInput]:
         """Return what a batch changes with what is stored of the same keys, and the revision."""
         revision_id, of_batch = revision.revision_id, partials[revision.revision_id]
-        keys = encoded_keys(of_batch.states, revision.plan.key)
-        stored = await self._work.storage.view_scans.states(revision_id, [*keys])
+        scans, columns = self._work.storage.view_scans, revision.plan.key
+        if revision.plan.session_gap_ms is not None:
+            overlapping = await scans.sessions(revision_id, session_keys(of_batch, columns))
+            return revision_id, merge_sessions(of_batch, overlapping, columns)
+        keys = encoded_keys(of_batch.states, columns)
+        stored = await scans.states(revision_id, [*keys])
         states = [State(keys[key].key, one.state) for key, one in stored.items()]
         before = {key: one.sources for key, one in stored.items()}
         sources = {
             key: merge_sources([before.get(key, {}), of_batch.sources.get(state.key, {})])
             for key, state in keys.items()
         }
-        return revision_id, _MergeInput([*of_batch.states, *states], sources)
-
-
-class _MergeInput(NamedTuple):
-    """States to merge, of a batch and stored, and the merged sources by encoded key."""
-
-    states: list[State]
-    sources: Mapping[bytes, Sources]
+        return revision_id, MergeInput([*of_batch.states, *states], sources)

@@ -244,7 +244,7 @@ class _Scan:
         """
         revision = entry.revision
         progress, plan = revision.progress, revision.plan
-        if plan.window_ms is None or progress.watermark_ms is None:
+        if not plan.has_windows or progress.watermark_ms is None:
             return False
         watermark_ms = progress.watermark_ms
         if is_final(progress):
@@ -290,6 +290,7 @@ class _Scan:
                 result.stats,
                 result.rows,
                 sources=result.sources,
+                replaced=result.replaced,
                 idle=self._activity.idle(entry.revision),
                 tables=self._processor.table_positions(entry.revision),
                 milliseconds=int(_since(started) * limits.SECOND_MS),

@@ -12,12 +12,14 @@ import msgspec
 from spark_worker.runtime.job_context import JobContext, PermanentFailure
 from spark_worker.views.processor import BatchProcessor
 from spark_worker.views.session import ViewSession
+from spark_worker.views.sessions import is_in_session
 from storage.concurrency.bounded_cache import BoundedCache
 from storage.domain import limits
 from storage.domain.errors import ShardNotFound, StreamNotFound, StreamRecreated
 from storage.domain.names import StreamName
 from storage.domain.replays.replay import OffsetRange
 from storage.domain.streams.stream import Gap, GapReason, LogRecord
+from storage.domain.views.plan import ViewPlan
 from storage.domain.views.row_key import encode_key, key_values
 from storage.domain.views.source_search import RecordLocation, SearchResult, SearchSpec
 from storage.streams.record_source import RecordSource
@@ -82,11 +84,10 @@ class _SourceSearch:
     def _matches(self, batch: _RecordBatch) -> list[RecordLocation]:
         revision, key = self._spec.revision, self._spec.key
         contributors = self._processor.contributors(revision, {batch.shard: batch.records})
-        columns = revision.plan.key
         return sorted(
             RecordLocation(each.shard, each.offset)
             for each in contributors
-            if encode_key(key_values(each.key), columns) == key
+            if _is_of_row(each.key, key, revision.plan)
         )
 
     def _record_batches(self) -> Iterator[_RecordBatch]:
@@ -115,6 +116,13 @@ class _SourceSearch:
         except (ShardNotFound, StreamNotFound, StreamRecreated):
             self._gaps.append((within.shard, Gap(offset, within.end, GapReason.EXPIRED)))
         return _RecordBatch(within.shard, records, within.end)
+
+
+def _is_of_row(key: str, row_key: bytes, plan: ViewPlan) -> bool:
+    """Return whether a record, whose key is JSON, contributes to the row with a key."""
+    if plan.session_gap_ms is not None:
+        return is_in_session(key, row_key, plan.key)
+    return encode_key(key_values(key), plan.key) == row_key
 
 
 def _within(gap: Gap, within: OffsetRange) -> Gap:

@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 
 
 class Computed(NamedTuple):
-    """Result of a batch for one view. `sources`: those of its rows, by encoded key."""
+    """Result of a batch for one view.
+
+    `sources` of its rows, and the keys of rows that they replace, by encoded key.
+    """
 
     stats: Mapping[int, ShardStats]
     rows: Sequence[MergedRow]
     sources: Mapping[bytes, Sources]
+    replaced: Mapping[bytes, tuple[bytes, ...]]
 
 
 class ViewSession:

@@ -43,13 +43,14 @@ def batch_of(
     merged: Sequence[MergedRow],
     *,
     sources: Mapping[bytes, Sources],
+    replaced: Mapping[bytes, tuple[bytes, ...]],
     idle: Collection[int],
     tables: Mapping[str, Mapping[int, int]],
     milliseconds: int,
 ) -> ViewBatch:
     """Return what a batch changes.
 
-    `sources`: those of the rows, by encoded key. `idle`: shards without records for longer than the input's `idle_ms`. `tables`: positions of its tables. Raises ViewFailed.
+    `sources` of the rows and keys of the rows that they replace, by encoded key. `idle`: shards without records for longer than the input's `idle_ms`. `tables`: positions of its tables. Raises ViewFailed.
     """
     before, input_ = revision.progress, revision.query.input
     marks = advance_marks(before.marks, {shard: each.newest_ms for shard, each in stats.items()})
@@ -67,7 +68,7 @@ def batch_of(
         batch=before.batch + 1,
         counts=before.counts + _counts(read, stats),
     )
-    changes = tuple(_change(row, revision, sources) for row in merged)
+    changes = tuple(_change(row, revision, sources, replaced) for row in merged)
     return ViewBatch(before=before, after=after, changes=changes, milliseconds=milliseconds)
 
 
@@ -107,7 +108,12 @@ def _counts(read: StreamRead, stats: Mapping[int, ShardStats]) -> ViewCounts:
     )
 
 
-def _change(row: MergedRow, revision: ViewRevision, sources: Mapping[bytes, Sources]) -> RowChange:
+def _change(
+    row: MergedRow,
+    revision: ViewRevision,
+    sources: Mapping[bytes, Sources],
+    replaced: Mapping[bytes, tuple[bytes, ...]],
+) -> RowChange:
     size = len((row.row or "").encode()) + len(row.state.encode())
     if size > limits.VIEW_ROW_BYTES_MAX:
         raise ViewFailed(
@@ -121,4 +127,5 @@ def _change(row: MergedRow, revision: ViewRevision, sources: Mapping[bytes, Sour
         state=row.state,
         window_end_ms=row.window_end_ms,
         sources=sources.get(key, {}) if tracks else None,
+        replaces=replaced.get(key, ()),
     )

@@ -1214,6 +1214,24 @@ select r.*, v.into
    for update of r;
 
 
+-- name: view_sessions
+-- A snapshot, before a batch that began there: the commit sees whether another one came between. The end of a session is the last
+-- part of its key, encoded as its start.
+select r.key, r.state, r.sources, r.window_end_ms
+  from unnest(cast(:others as bytea[]), cast(:starts as bytea[]), cast(:ends as bytea[])) as s(others, start, end_)
+ cross join lateral (
+   (select * from view_rows
+     where revision_id = :revision_id and key >= s.others and key < s.start
+     order by key desc
+     limit 1)
+   union all
+   select * from view_rows
+    where revision_id = :revision_id and key >= s.start and key < s.end_
+ ) r
+ where substring(r.key from length(r.key) - length(s.start) + length(s.others) + 1)
+       >= substring(s.start from length(s.others) + 1);
+
+
 -- name: put_view_rows
 -- The revision's row is locked, so nobody else writes its rows. A row that was inserted has no xmax.
 with changed as (

@@ -294,7 +294,7 @@ class Views:
         """Raise ValidationFailed for sinks that do not fit the rows, or change them for ever."""
         columns = {column.name for column in plan.columns}
         for nth, sink in enumerate(spec.into):
-            if sink.emit is Emit.FINAL and plan.window_ms is None:
+            if sink.emit is Emit.FINAL and not plan.has_windows:
                 detail = "Only the rows of windows become final, and the query has none"
                 raise ValidationFailed.at(f"/into/{nth}/emit", detail, "conflict")
             if unknown := sorted(sink.columns - columns):

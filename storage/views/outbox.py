@@ -1,13 +1,13 @@
 """Outbox of a batch: the messages that it owes to the sinks of its view."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from storage.domain import limits
 from storage.domain.views.changes import RowUpdate, SinkMessage, ViewChanges
 from storage.domain.views.final_position import FinalPosition
 from storage.domain.views.progress import RowChange
 from storage.domain.views.sink import ViewSink
-from storage.postgres.repositories.view_batches import LockedRevision
+from storage.postgres.repositories.view_batches import LockedRevision, PresentRow
 
 
 class ViewOutbox:
@@ -22,12 +22,10 @@ class ViewOutbox:
     async def note_changes(self, changes: Sequence[RowChange], final: FinalPosition | None) -> None:
         """Note what a batch is about to change; `final` is the position before it."""
         if self._has_sinks and changes:
-            before = await self._locked.outputs([change.key for change in changes])
-            updates = [
-                RowUpdate(change.key, before.get(change.key), change.row, change.window_end_ms)
-                for change in changes
-            ]
-            self.note_updates(updates, final)
+            keys = [key for change in changes for key in (change.key, *change.replaces)]
+            before = await self._locked.present(keys)
+            for change in changes:
+                self.note_updates(_updates(change, before), final)
 
     def note_updates(
         self, updates: Sequence[RowUpdate], final: FinalPosition | None = None
@@ -67,3 +65,17 @@ class ViewOutbox:
         messages, self._messages = self._messages, []
         await self._locked.owe(messages, first, batch)
         return first + len(messages)
+
+
+def _updates(change: RowChange, before: Mapping[bytes, PresentRow]) -> list[RowUpdate]:
+    """Return the updates of a change: rows that it replaces end before it."""
+    replaced = [before[key] for key in change.replaces if key in before]
+    present = before.get(change.key)
+    update = RowUpdate(
+        change.key,
+        None if present is None else present.output,
+        change.row,
+        change.window_end_ms,
+        tuple(row.output for row in replaced),
+    )
+    return [*(RowUpdate(row.key, row.output, None, row.window_end_ms) for row in replaced), update]

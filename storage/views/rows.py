@@ -57,7 +57,7 @@ class ViewRowReader:
                 detail = f"Must have the values of all {columns} columns of the key"
                 raise ValidationFailed.at("/key", detail)
             keys = key_range(RowQuery(key=tuple(key)), revision.plan)
-            row = await self._rows.find(revision.revision_id, keys.low)
+            row = await self._rows.find(revision.revision_id, keys)
             if row is not None:
                 return row
 

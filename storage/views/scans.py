@@ -24,13 +24,14 @@ from storage.domain.views.progress import (
     ViewProgress,
     ViewRevision,
 )
+from storage.domain.views.row_key import SessionKey
 from storage.domain.views.view import View
 from storage.postgres.repositories.view_batches import LockedRevision, StoredState, ViewBatchRows
 from storage.postgres.repositories.views import ViewRows
 from storage.postgres.repositories.views import ViewWithRevision as ScanRevision
 from storage.views.outbox import ViewOutbox
 
-__all__ = ["ScanRevision", "ViewConflict", "ViewScans", "ViewTooLarge"]
+__all__ = ["ScanRevision", "StoredState", "ViewConflict", "ViewScans", "ViewTooLarge"]
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +72,12 @@ class ViewScans:
         """Return the states of the rows with these keys; a key without a row is absent."""
         return await self._rows.states(revision_id, keys) if keys else {}
 
+    async def sessions(
+        self, revision_id: str, keys: Sequence[SessionKey]
+    ) -> dict[bytes, StoredState]:
+        """Return the states of the rows whose sessions overlap or touch one of these, by key."""
+        return await self._rows.sessions(revision_id, keys) if keys else {}
+
     async def commit(
         self, claim: JobLease, view: View, revision_id: str, batch: ViewBatch
     ) -> ViewProgress:
@@ -89,9 +96,11 @@ class ViewScans:
         is_active = locked.revision.state is RevisionState.ACTIVE
         outbox = ViewOutbox(locked, locked.sinks if is_active else ())
         await outbox.note_changes(batch.changes, before.final)
+        replaced = [key for change in batch.changes for key in change.replaces]
+        await locked.delete_rows(replaced)
         inserted = await locked.put_rows(batch.changes, after.batch, now_ms)
         final = await outbox.note_finals(before.final, after.watermark_ms)
-        deleted = await _expire(outbox, view, after.watermark_ms, final)
+        deleted = len(replaced) + await _expire(outbox, view, after.watermark_ms, final)
         rows = before.rows + inserted - deleted
         if rows > view.spec.rows_max:
             raise ViewTooLarge(f"The view would have {rows} rows, more than {view.spec.rows_max}.")

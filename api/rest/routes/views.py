@@ -168,6 +168,7 @@ _REVISION: dict[str, Any] = {
     **_PLANNED,
     "revision": 1,
     "window_seconds": None,
+    "session_gap_seconds": None,
     "step_seconds": None,
     "aggregates": ["count(1)"],
     "stopped": False,

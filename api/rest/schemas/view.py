@@ -45,7 +45,7 @@ from storage.views.engine import ViewStatus
 Sql = Annotated[
     str,
     Field(
-        description="A SELECT of Spark SQL over the name in `from`, with columns, filters, `group by`, `window`, and aggregates."
+        description="A SELECT of Spark SQL over the name in `from`, with columns, filters, `group by`, `window` or `session_window`, and aggregates."
     ),
 ]
 RowsMax = Annotated[
@@ -413,6 +413,12 @@ class ViewRevisionOut(BaseModel):
         Seconds | None,
         Field(description="Time between the starts of windows; null without windows."),
     ]
+    session_gap_seconds: Annotated[
+        Seconds | None,
+        Field(
+            description="Time without records after which a session ends; null without sessions."
+        ),
+    ]
     aggregates: Annotated[
         list[str], Field(description="Aggregates, and the partial aggregates that rows store.")
     ]
@@ -452,11 +458,13 @@ def revision_fields(revision: ViewRevision) -> dict[str, Any]:
     """Return the fields of a revision on the wire."""
     plan = revision.plan
     length_ms, step_ms = plan.window_ms or (None, None)
+    gap_ms = plan.session_gap_ms
     return {
         "revision": revision.number,
         **planned(plan),
         "window_seconds": None if length_ms is None else in_seconds(length_ms),
         "step_seconds": None if step_ms is None else in_seconds(step_ms),
+        "session_gap_seconds": None if gap_ms is None else in_seconds(gap_ms),
         "aggregates": list(plan.aggregates),
         "stopped": revision.is_stopped,
         "failure": revision.failure,

@@ -8,6 +8,7 @@
 A query of another structure is refused.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +35,8 @@ _PER_RECORD = frozenset(
 _KEEPS_LEFT = frozenset({"INNER", "LEFT OUTER", "LEFT SEMI", "LEFT ANTI"})
 _KEEPS_RIGHT = frozenset({"INNER", "RIGHT OUTER"})
 """Joins that keep no row of the other side, by the side that reads the records."""
-_TIME_WINDOW = "spark.timeWindow"
+_TIME_WINDOW, _SESSION = "spark.timeWindow", "spark.sessionWindow"
+"""Marks of the analyzer, in the metadata of attributes."""
 _NOUNS = {
     "Aggregate": "a second group by",
     "Distinct": "select distinct",
@@ -64,7 +66,7 @@ class Layers:
 
     @property
     def window(self) -> Any | None:
-        """Attribute of the time window that the query groups by, or None."""
+        """Attribute of the time window or the session that the query groups by, or None."""
         for grouping in self.groupings:
             for node in walk(grouping):
                 if _is_window(node):
@@ -73,7 +75,11 @@ class Layers:
 
 
 def _is_window(node: Any) -> bool:
-    return class_name(node) == ATTRIBUTE and bool(node.metadata().contains(_TIME_WINDOW))
+    return _has_mark(node, _TIME_WINDOW) or _has_mark(node, _SESSION)
+
+
+def _has_mark(node: Any, mark: str) -> bool:
+    return class_name(node) == ATTRIBUTE and bool(node.metadata().contains(mark))
 
 
 def uses_window(grouping: Any) -> bool:
@@ -96,12 +102,23 @@ def read_layers(plan: Any) -> Layers:
     if not _reads_records(below):
         raise NotIncremental("a query that does not read the stream")
     _check_input(below)
+    groupings = items(plan.groupingExpressions())
+    _check_sessions(groupings)
     return Layers(
         tuple(reversed(above)),
-        tuple(items(plan.groupingExpressions())),
+        tuple(groupings),
         tuple(items(plan.aggregateExpressions())),
         below,
     )
+
+
+def _check_sessions(groupings: Sequence[Any]) -> None:
+    """Raise NotIncremental for a group by a part of a session: each record would be its own."""
+    for grouping in groupings:
+        if not _has_mark(grouping, _SESSION) and any(
+            _has_mark(node, _SESSION) for node in walk(grouping)
+        ):
+            raise NotIncremental("a group by a part of a session")
 
 
 def record_columns(plan: Any) -> dict[str, Any]:

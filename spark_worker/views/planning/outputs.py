@@ -11,6 +11,7 @@ from spark_worker.views.planning.plans import (
     ATTRIBUTE,
     Plans,
     analyzed,
+    children,
     class_name,
     expression_id,
     items,
@@ -58,7 +59,10 @@ class Outputs:
             return None if nth is None else attributes[f"k{nth}"]
 
         for named in layers.named:
-            nth = self._grouping_of(without_alias(named))
+            bare = without_alias(named)
+            nth = self._grouping_of(bare)
+            if nth is None:
+                nth = self._grouping_of(_window_of_start(bare))
             if nth is not None:
                 self._parts[expression_id(named)] = nth
         self.frame = merged.withColumn("visible", sf.lit(True))
@@ -90,7 +94,7 @@ class Outputs:
 
     def _note_parts(self, named: Sequence[Any]) -> None:
         for column in named:
-            bare = without_alias(column)
+            bare = _window_of_start(without_alias(column))
             if class_name(bare) == ATTRIBUTE and expression_id(bare) in self._parts:
                 self._parts[expression_id(column)] = self._parts[expression_id(bare)]
 
@@ -132,8 +136,18 @@ class Outputs:
 
     def key(self, key_type: StructType) -> tuple[KeyColumn, ...]:
         """Return the parts of the key, with the output columns that show them."""
-        shown = {self._parts[one]: name for name, one in self._names if one in self._parts}
+        shown = {
+            self._parts[one]: name for name, one in reversed(self._names) if one in self._parts
+        }
         return tuple(
             KeyColumn(shown.get(nth, ""), field.dataType.simpleString(), uses_window(grouping))
             for nth, (field, grouping) in enumerate(zip(key_type, self._groupings, strict=True))
         )
+
+
+def _window_of_start(node: Any) -> Any:
+    """Return the window whose start an expression is, and any other expression as it is."""
+    if class_name(node) == "GetStructField" and node.extractFieldName() == "start":
+        [whole] = children(node)
+        return whole if uses_window(whole) else node
+    return node

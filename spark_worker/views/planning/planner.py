@@ -139,10 +139,8 @@ def _window_of(accepted: AcceptedQuery) -> WindowCall | None:
     if window is not None and window.time_column != "event_time":
         raise SqlRefused(
             "a window over another expression than event_time is not supported",
-            "Write window(event_time, …), and name a declared column as event_time of the stream.",
+            "Write window(event_time, …) or session_window(event_time, …), and name a declared column as event_time of the stream.",
         )
-    if "session_window" in accepted.functions:
-        raise SqlRefused("session_window is not supported in a view", "Use window.")
     return window
 
 

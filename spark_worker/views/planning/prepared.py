@@ -160,6 +160,7 @@ def prepare(
         columns=outputs.columns(),
         key=outputs.key(key_type),
         window_ms=_window_ms(window),
+        session_gap_ms=_session_gap_ms(window),
         aggregates=tuple(one.sql() for one in aggregates.expressions),
     )
     merge = outputs.frame.select(
@@ -201,9 +202,13 @@ def _label(kind: ResultKind, number: int) -> list["Column"]:
 
 
 def _window_ms(window: WindowCall | None) -> tuple[int, int] | None:
-    if window is None:
+    if window is None or window.is_session:
         return None
     return window.duration_us // _US_PER_MS, window.slide_us // _US_PER_MS
+
+
+def _session_gap_ms(window: WindowCall | None) -> int | None:
+    return window.duration_us // _US_PER_MS if window is not None and window.is_session else None
 
 
 def _arrival_order(plans: Plans, layers: Layers) -> "Column | None":
@@ -267,13 +272,13 @@ def _check_storable(type_: DataType) -> None:
     if isinstance(type_, StructType):
         for field in type_:
             _check_storable(field.dataType)
+    elif isinstance(type_, ArrayType):
+        _check_storable(type_.elementType)
     elif not type_.simpleString().startswith(_STORABLE):
         raise NotStorable(f"a group or an aggregate of type {type_.simpleString()}")
 
 
 def _json_of(prefix: str, type_: StructType) -> "Column":
-    elif isinstance(type_, ArrayType):
-        _check_storable(type_.elementType)
     if not type_.names:
         return sf.lit("{}")
     return sf.to_json(sf.struct(*type_.names), JSON)

@@ -169,11 +169,16 @@ def relation(
 
 
 def _is_late(window: WindowCall | None, time: "Column") -> "Column":
-    """Return whether the last window of a record ended at or before the watermark."""
+    """Return whether the last window of a record ended at or before the watermark.
+
+    The session of a record alone ends after the gap, whatever other records it has.
+    """
     if window is None:
         return sf.lit(False)
     us = sf.unix_micros(time)
     last_start = us - sf.pmod(us - sf.lit(window.start_us), sf.lit(window.slide_us))
+    if window.is_session:
+        last_start = us
     return sf.coalesce(last_start + window.duration_us <= sf.col("watermark_us"), sf.lit(False))
 
 

@@ -34,12 +34,16 @@ class ChangeKind(StrEnum):
 
 
 class RowUpdate(NamedTuple):
-    """Row before and after a batch, as JSON; None where there is none that a read returns."""
+    """Row before and after a batch, as JSON; None where there is none that a read returns.
+
+    `replaced`: rows that this one replaces, whose keys are others.
+    """
 
     key: bytes
     before: str | None
     after: str | None
     window_end_ms: int | None = None
+    replaced: tuple[str, ...] = ()
 
 
 class SinkMessage(NamedTuple):
@@ -73,7 +77,7 @@ class ViewChanges:
         self._key_columns = [column.name for column in plan.key if column.name]
         emits = {sink.emit for sink in sinks}
         self.has_changes = Emit.CHANGES in emits
-        self.has_finals = Emit.FINAL in emits and plan.window_ms is not None
+        self.has_finals = Emit.FINAL in emits and plan.has_windows
 
     def of_update(self, update: RowUpdate, final: FinalPosition | None) -> Iterator[SinkMessage]:
         """Return the messages about an update; `final` is the position before the batch."""
@@ -83,7 +87,11 @@ class ViewChanges:
         is_final = end_ms is not None and final is not None and final.includes(end_ms, update.key)
         for sink, holds in self._sinks:
             change = _change(holds(update.before), holds(update.after))
-            if change is None or (sink.once_per_key and change is not ChangeKind.INSERT):
+            if change is None:
+                continue
+            if sink.once_per_key and (
+                change is not ChangeKind.INSERT or any(map(holds, update.replaced))
+            ):
                 continue
             if sink.emit is Emit.FINAL:
                 if not is_final or sink.once_per_key:

@@ -4,13 +4,15 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
-from storage.domain.views.key_text import parse_key_value
+from storage.domain.views.key_text import parse_key_value, time_text
 from storage.domain.views.plan import ViewPlan
 from storage.domain.views.row_key import (
+    WINDOW,
     encode_key,
     encode_part,
     encoded_width,
     end_of_prefix,
+    ordered_bytes,
     text_prefix,
 )
 from storage.domain.views.rows import RowQuery
@@ -21,14 +23,16 @@ _AFTER = b"\x00"  # appended to a key: the next possible one
 class KeyRange(msgspec.Struct, frozen=True, kw_only=True):
     """Rows with `low` <= key < `high`, in the order of keys; `high` None has no end.
 
-    `ends_after_ms` and `ends_before_ms`: bounds of the ends of their windows, which are not included. `newest_bytes`: width of a key's
-    window, of which only the newest one is read; 0 for all.
+    `ends_after_ms` and `ends_before_ms`: bounds of the ends of their windows, which are not included; `starts_before`: encoded bound of
+    the starts of sessions, which are the last part of their keys. `newest_bytes`: width of a key's window, of which only the newest one
+    is read; 0 for all.
     """
 
     low: bytes = b""
     high: bytes | None = None
     ends_after_ms: int | None = None
     ends_before_ms: int | None = None
+    starts_before: bytes | None = None
     newest_bytes: int = 0
     descending: bool = False
 
@@ -46,18 +50,21 @@ def key_range(query: RowQuery, plan: ViewPlan) -> KeyRange:
             high = first if high is None else min(high, first)
         else:
             low = max(low, last)
-    ends_before_ms = query.window_to_ms
-    if (query.window_from_ms, query.window_to_ms) != (None, None):
-        if plan.window_ms is None:
-            pointer = "/window_to" if query.window_from_ms is None else "/window_from"
-            raise ValidationFailed.at(pointer, "The view has no windows")
-        if ends_before_ms is not None:
-            ends_before_ms += plan.window_ms[0]
+    window_to_ms = query.window_to_ms
+    if (query.window_from_ms, window_to_ms) != (None, None) and not plan.has_windows:
+        pointer = "/window_to" if query.window_from_ms is None else "/window_from"
+        raise ValidationFailed.at(pointer, "The view has no windows")
+    ends_before_ms = starts_before = None
+    if window_to_ms is not None and plan.window_ms is not None:
+        ends_before_ms = window_to_ms + plan.window_ms[0]
+    elif window_to_ms is not None:
+        starts_before = encode_part({"start": time_text(window_to_ms)}, WINDOW)
     return KeyRange(
         low=low,
         high=high,
         ends_after_ms=query.window_from_ms,
         ends_before_ms=ends_before_ms,
+        starts_before=starts_before,
         newest_bytes=newest_bytes,
         descending=query.descending,
     )
@@ -75,9 +82,12 @@ def _selected(query: RowQuery, plan: ViewPlan) -> tuple[bytes, bytes | None]:
     ]
     if query.prefix and len(values) == len(columns):
         raise ValidationFailed.at("/prefix", "The key has no column after those of `key`")
-    if columns and len(values) == len(columns):
+    if columns and len(values) == len(columns) and columns[-1].type != WINDOW:
         key = encode_key(values, columns)
         return key, key + _AFTER
+    if columns and len(values) == len(columns):
+        key = encode_key(values, columns)  # of a window it has the start
+        return key, end_of_prefix(key)
     begin = b"".join(
         encode_part(value, column.type) for value, column in zip(values, columns, strict=False)
     )
@@ -86,8 +96,8 @@ def _selected(query: RowQuery, plan: ViewPlan) -> tuple[bytes, bytes | None]:
             detail = f"Column {len(values) + 1} of the key is not text; use `key`"
             raise ValidationFailed.at("/prefix", detail)
         begin += text_prefix(query.prefix)
-    if len(begin) > limits.VIEW_KEY_BYTES_MAX:
-        detail = f"Too long to search for: at most {limits.VIEW_KEY_BYTES_MAX} bytes"
+    if len(begin) > (most := ordered_bytes(columns)):
+        detail = f"Too long to search for: at most {most} bytes"
         raise ValidationFailed.at("/prefix" if query.prefix else "/key", detail)
     return begin, end_of_prefix(begin)
 

@@ -2,19 +2,25 @@
 
 import math
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation, localcontext
 from typing import Any
 
 from storage.domain.errors import ValidationFailed
+from storage.domain.views.row_key import WINDOW
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _DECIMAL_DIGITS = 38
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _BOOLEANS = {"true": True, "false": False}
 
 
 def parse_key_value(text: str, type_: str, pointer: str) -> Any:
-    """Return a value of a Spark type as in the JSON of a key. Raises ValidationFailed."""
+    """Return a value of a Spark type as in the JSON of a key; a window has its start alone.
+
+    Raises ValidationFailed.
+    """
     parse, example = _parser(type_)
     if parse is None:
         raise ValidationFailed.at(pointer, f"A {type_} cannot be given as text")
@@ -37,6 +43,8 @@ def _parser(type_: str) -> tuple[Callable[[str], Any] | None, str]:
         return lambda text: _BOOLEANS[text.lower()], "true"
     if type_ == "timestamp":
         return _time, "2026-01-31T12:00:00Z"
+    if type_ == WINDOW:
+        return lambda text: {"start": _time(text)}, "2026-01-31T12:00:00Z, where it starts"
     if type_ == "date":
         return lambda text: date.fromisoformat(text).isoformat(), "2026-01-31"
     if type_ == "string":
@@ -73,7 +81,19 @@ def _time(text: str) -> str:
     time = datetime.fromisoformat(text)
     if time.tzinfo is None:
         raise ValueError(text)
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+    return _time_text(time.astimezone(UTC))
+
+
+def time_text(time_ms: int) -> str:
+    """Return a time of the years 1 to 9999 as Spark writes it in the JSON of a key."""
+    try:
+        return _time_text(_EPOCH + timedelta(milliseconds=time_ms))
+    except OverflowError:
+        return _time_text(_LAST if time_ms > 0 else _FIRST)
+
+
+def _time_text(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
 
 
 def _text(text: str) -> str:

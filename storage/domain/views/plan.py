@@ -13,7 +13,8 @@ class ViewColumn(msgspec.Struct, frozen=True):
 class KeyColumn(msgspec.Struct, frozen=True):
     """Part of a row's key: a grouping expression.
 
-    `name`: the output column that shows it, empty if none does. `is_window`: the window, its start or its end.
+    `name`: the output column that shows it, empty if none does; for a window, also one that shows its start. `is_window`: the window, its
+    start or its end.
     """
 
     name: str
@@ -24,14 +25,20 @@ class KeyColumn(msgspec.Struct, frozen=True):
 class ViewPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Result of planning.
 
-    `key`: the grouping expressions in the order of the query, the window last. `window_ms`: length and step of the windows in event time, None
-    without windows. `aggregates`: the aggregates as Spark writes them, with the partial aggregates that rows store.
+    `key`: the grouping expressions in the order of the query, the window last. `window_ms`: length and step of the windows in event time;
+    `session_gap_ms`: time without records after which a session ends. A query has one of them, or none. `aggregates`: the aggregates as Spark writes them, with the partial aggregates that rows store.
     """
 
     columns: tuple[ViewColumn, ...]
     key: tuple[KeyColumn, ...]
     window_ms: tuple[int, int] | None = None
+    session_gap_ms: int | None = None
     aggregates: tuple[str, ...] = ()
+
+    @property
+    def has_windows(self) -> bool:
+        """Return whether rows have windows, which end."""
+        return self.window_ms is not None or self.session_gap_ms is not None
 
 
 class SqlRefusal(msgspec.Struct, frozen=True):

@@ -138,7 +138,7 @@ class RowChange(msgspec.Struct, frozen=True, kw_only=True):
     """Row of a key after a batch.
 
     `row` is JSON, None while `having` excludes it; `state` has the partial aggregates. `window_end_ms`: end of its window. `sources`:
-    None unless the query tracks them.
+    None unless the query tracks them. `replaces`: keys of rows that are deleted, since its session includes theirs.
     """
 
     key: bytes
@@ -146,6 +146,7 @@ class RowChange(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     window_end_ms: int | None = None
     sources: Sources | None = None
+    replaces: tuple[bytes, ...] = ()
 
 
 class ViewBatch(msgspec.Struct, frozen=True, kw_only=True):

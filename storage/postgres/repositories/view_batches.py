@@ -1,6 +1,6 @@
 """Repository of view rows and batches: commits of a worker, and reads."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from storage.domain.views.progress import (
     ViewProgress,
     ViewRevision,
 )
+from storage.domain.views.row_key import WINDOW_BYTES, SessionKey, end_of_prefix, start_key
 from storage.domain.views.sink import ViewSink
 from storage.domain.views.sources import Sources, decode_sources, encode_sources
 from storage.domain.views.view import View
@@ -48,10 +49,19 @@ class StoredRow(NamedTuple):
 
 
 class StoredState(NamedTuple):
-    """Partial aggregates of a row, and its sources."""
+    """Partial aggregates of a row, its sources, and the end of its window."""
 
     state: str
     sources: Sources
+    window_end_ms: int | None
+
+
+class PresentRow(NamedTuple):
+    """Row that a read returns, as JSON, with the end of its window."""
+
+    key: bytes
+    output: str
+    window_end_ms: int | None
 
 
 class WindowRow(NamedTuple):
@@ -93,15 +103,21 @@ class LockedRevision:
         }
         return int(await self._session.scalar(query("put_view_rows"), values) or 0)
 
-    async def outputs(self, keys: Sequence[bytes]) -> dict[bytes, str]:
-        """Return the rows with these keys as JSON; one that a read does not return is absent."""
-        output = cast(col(ViewOutputRow.output), Text).label("output")
-        statement = select(col(ViewOutputRow.key), output).where(
-            col(ViewOutputRow.revision_id) == self.revision.revision_id,
-            col(ViewOutputRow.output).is_not(None),
-            col(ViewOutputRow.key) == func.any(list(keys)),
+    async def delete_rows(self, keys: Sequence[bytes]) -> None:
+        """Delete rows."""
+        if keys:
+            statement = delete(ViewOutputRow).where(
+                col(ViewOutputRow.revision_id) == self.revision.revision_id,
+                col(ViewOutputRow.key) == func.any(list(keys)),
+            )
+            await self._session.execute(statement)
+
+    async def present(self, keys: Sequence[bytes]) -> dict[bytes, PresentRow]:
+        """Return the rows with these keys; one that a read does not return is absent."""
+        statement = _selected(self.revision.revision_id, col(ViewOutputRow.window_end_ms)).where(
+            col(ViewOutputRow.key) == func.any(list(keys))
         )
-        return {row.key: row.output for row in await self._session.execute(statement)}
+        return {row.key: PresentRow(*row) for row in await self._session.execute(statement)}
 
     async def final_rows(
         self, position: FinalPosition | None, until_ms: int, limit: int
@@ -248,16 +264,30 @@ class ViewBatchRows(Repository):
             col(ViewOutputRow.key),
             col(ViewOutputRow.state),
             col(ViewOutputRow.sources),
+            col(ViewOutputRow.window_end_ms),
         )
         statement = select(*columns).where(
             col(ViewOutputRow.revision_id) == revision_id,
             col(ViewOutputRow.key) == func.any(list(keys)),
         )
         async with self._database.reading() as session:
-            return {
-                row.key: StoredState(row.state, decode_sources(row.sources))
-                for row in await session.execute(statement)
-            }
+            return _states_by_key(await session.execute(statement))
+
+    async def sessions(
+        self, revision_id: str, keys: Sequence[SessionKey]
+    ) -> dict[bytes, StoredState]:
+        """Return the states of the rows whose sessions overlap or touch one of these, by key.
+
+        The sessions of a key do not overlap, so of those that start earlier only the last one may.
+        """
+        values = {
+            "revision_id": revision_id,
+            "others": [key.others for key in keys],
+            "starts": [start_key(key.others, key.start) for key in keys],
+            "ends": [end_of_prefix(start_key(key.others, key.end)) for key in keys],
+        }
+        async with self._database.reading() as session:
+            return _states_by_key(await session.execute(query("view_sessions"), values))
 
     async def read(
         self, revision_id: str, keys: KeyRange, limit: int
@@ -272,11 +302,13 @@ class ViewBatchRows(Repository):
         return revision, [StoredRow(row.key, row.output.encode()) for row in joined]
 
     async def find(
-        self, revision_id: str, key: bytes
+        self, revision_id: str, keys: KeyRange
     ) -> tuple[ViewRevision, StoredRow | None] | None:
-        """Return an active revision with a row and its sources; None if it is not active."""
-        is_row = col(ViewOutputRow.key) == key
-        selected = _selected(revision_id, col(ViewOutputRow.sources)).where(is_row).subquery()
+        """Return an active revision with the row in a range and its sources.
+
+        None if it is not active.
+        """
+        selected = _rows_in(revision_id, keys, col(ViewOutputRow.sources)).limit(1).subquery()
         read = await self._read(revision_id, selected, selected.c.key)
         if read is None:
             return None
@@ -338,6 +370,13 @@ async def _lock(session: AsyncSession, revision_id: str) -> Any:
     return (await session.execute(statement)).one_or_none()
 
 
+def _states_by_key(rows: Iterable[Any]) -> dict[bytes, StoredState]:
+    return {
+        row.key: StoredState(row.state, decode_sources(row.sources), row.window_end_ms)
+        for row in rows
+    }
+
+
 def _selected(revision_id: str, *columns: Any) -> Any:
     """Select the key, the JSON and other columns of the rows that a read returns."""
     output = cast(col(ViewOutputRow.output), Text).label("output")
@@ -346,16 +385,20 @@ def _selected(revision_id: str, *columns: Any) -> Any:
     )
 
 
-def _rows_in(revision_id: str, keys: KeyRange) -> Any:
-    """Select the key and JSON of rows in a range."""
+def _rows_in(revision_id: str, keys: KeyRange, *columns: Any) -> Any:
+    """Select the key, the JSON and other columns of rows in a range."""
     key, end = col(ViewOutputRow.key), col(ViewOutputRow.window_end_ms)
-    selected = _selected(revision_id).where(key >= keys.low)
+    selected = _selected(revision_id, *columns).where(key >= keys.low)
     if keys.high is not None:
         selected = selected.where(key < keys.high)
     if keys.ends_after_ms is not None:
         selected = selected.where(end > keys.ends_after_ms)
     if keys.ends_before_ms is not None:
         selected = selected.where(end < keys.ends_before_ms)
+    if keys.starts_before is not None:
+        size = len(keys.starts_before)
+        start = func.substring(key, func.length(key) - WINDOW_BYTES + 1, size)
+        selected = selected.where(start < keys.starts_before)
     order = key.desc() if keys.descending else key
     if not keys.newest_bytes:
         return selected.order_by(order)

@@ -42,7 +42,7 @@ async def test_batch_replaces_rows_of_the_same_keys(engines, worker, view):
     revision_id = (await engines.views.status(NAME)).active.revision_id
     assert progress.rows == 3
     assert await engines.view_scans.states(revision_id, [first.key, b"none"]) == {
-        first.key: ("state of 7", {})
+        first.key: ("state of 7", {}, MINUTE_MS)
     }
 
 

@@ -274,7 +274,6 @@ REFUSED = {
     "select page, ms from c group by page": "non-aggregating",
     "select headers, count(*) n from c group by headers": "map",
     "select count(*) n, percentile(ms, 0.5) p from c": "percentile",
-    "select session_window(event_time, '5 minutes') s, count(*) n from c group by 1": "session_window",
 }
 
 

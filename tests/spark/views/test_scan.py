@@ -340,6 +340,34 @@ async def test_rows_are_exact_when_a_batch_is_interrupted(point, clicks, working
     assert page.revision.progress.counts.records == 51
 
 
+async def test_sessions_grow_and_join(clicks, working):
+    sql = "select page, session_window(event_time, '20 seconds').start since, count(*) clicks from c group by page, session_window(event_time, '20 seconds')"
+    await clicks.catalog.put_stream(CHANGES, StreamSpec())
+
+    def at(page: str, *seconds: int) -> list[Record]:
+        return [replace(click(page), event_time_ms=1_000 * one) for one in seconds]
+
+    async with working(VIEW_JOBS):
+        sink = ViewSink(stream=CHANGES.name)
+        await clicks.views.put(VIEW, replace(tracked(spec(sql)), into=(sink,)))
+        await rows_at(clicks, await put_clicks(clicks, *at("a", 0, 30), *at("b", 5, 5)))
+        page = await rows_at(clicks, await put_clicks(clicks, *at("a", 15), *at("b", 60)))
+        start = "1970-01-01T00:00:00Z"
+        sources = await clicks.view_sources.read(VIEW, ["a", start])
+        await eventually(partial(has_sent_all, clicks), True)
+
+    rows = [(row["page"], row["since"][17:19], row["clicks"]) for row in map(json.loads, page.rows)]
+    assert rows == [("a", "00", 3), ("b", "05", 2), ("b", "00", 1)]  # the last one a minute later
+    assert sum(one.records for one in sources.ranges.values()) == len(sources.records) == 3
+    changed = [
+        (one["change"], (one["row"] or one["before"])["clicks"])
+        for one in await messages_of(clicks, CHANGES)
+        if (one["row"] or one["before"])["page"] == "a"
+    ]
+    assert sorted(changed[:2]) == [("insert", 1), ("insert", 1)]
+    assert changed[2:] == [("delete", 1), ("delete", 1), ("insert", 3)]
+
+
 async def test_last_windows_are_final_while_the_stream_is_idle(clicks, working):
     sql = (
         "select window(event_time, '1 second').start s, page, count(*) clicks from c group by 1, 2"

@@ -10126,7 +10126,7 @@ export type ViewConfig = {
     /**
      * Sql
      *
-     * A SELECT of Spark SQL over the name in `from`, with columns, filters, `group by`, `window`, and aggregates.
+     * A SELECT of Spark SQL over the name in `from`, with columns, filters, `group by`, `window` or `session_window`, and aggregates.
      */
     sql: string;
     /**
@@ -10205,6 +10205,12 @@ export type ViewDetail = {
      * Time between the starts of windows; null without windows.
      */
     step_seconds: number | null;
+    /**
+     * Session Gap Seconds
+     *
+     * Time without records after which a session ends; null without sessions.
+     */
+    session_gap_seconds: number | null;
     /**
      * Aggregates
      *
@@ -10330,6 +10336,12 @@ export type ViewFormerOut = {
      * Time between the starts of windows; null without windows.
      */
     step_seconds: number | null;
+    /**
+     * Session Gap Seconds
+     *
+     * Time without records after which a session ends; null without sessions.
+     */
+    session_gap_seconds: number | null;
     /**
      * Aggregates
      *
@@ -10670,6 +10682,12 @@ export type ViewRevisionOut = {
      * Time between the starts of windows; null without windows.
      */
     step_seconds: number | null;
+    /**
+     * Session Gap Seconds
+     *
+     * Time without records after which a session ends; null without sessions.
+     */
+    session_gap_seconds: number | null;
     /**
      * Aggregates
      *

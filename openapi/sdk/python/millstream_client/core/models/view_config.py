@@ -22,8 +22,8 @@ class ViewConfig:
     """The complete configuration of a view.
 
     Attributes:
-        sql (str): A SELECT of Spark SQL over the name in `from`, with columns, filters, `group by`, `window`, and
-            aggregates.
+        sql (str): A SELECT of Spark SQL over the name in `from`, with columns, filters, `group by`, `window` or
+            `session_window`, and aggregates.
         from_ (ViewConfigFrom): The stream, under its name in the query.
         late (LatePolicy | Unset): Treatment of late records: those whose windows have all ended before the watermark.
 

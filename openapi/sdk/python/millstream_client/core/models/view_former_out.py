@@ -27,6 +27,7 @@ class ViewFormerOut:
             name is an expression that no column shows.
         window_seconds (float | None): Length of the windows; null without windows.
         step_seconds (float | None): Time between the starts of windows; null without windows.
+        session_gap_seconds (float | None): Time without records after which a session ends; null without sessions.
         aggregates (list[str]): Aggregates, and the partial aggregates that rows store.
         stopped (bool): No batch follows until the view is put, or paused and resumed.
         failure (str): Why the last batch failed; empty if it did not.
@@ -43,6 +44,7 @@ class ViewFormerOut:
     key: list[str]
     window_seconds: float | None
     step_seconds: float | None
+    session_gap_seconds: float | None
     aggregates: list[str]
     stopped: bool
     failure: str
@@ -69,6 +71,9 @@ class ViewFormerOut:
 
         step_seconds: float | None
         step_seconds = self.step_seconds
+
+        session_gap_seconds: float | None
+        session_gap_seconds = self.session_gap_seconds
 
         aggregates = self.aggregates
 
@@ -101,6 +106,7 @@ class ViewFormerOut:
                 "key": key,
                 "window_seconds": window_seconds,
                 "step_seconds": step_seconds,
+                "session_gap_seconds": session_gap_seconds,
                 "aggregates": aggregates,
                 "stopped": stopped,
                 "failure": failure,
@@ -144,6 +150,13 @@ class ViewFormerOut:
             return cast(float | None, data)
 
         step_seconds = _parse_step_seconds(d.pop("step_seconds"))
+
+        def _parse_session_gap_seconds(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        session_gap_seconds = _parse_session_gap_seconds(d.pop("session_gap_seconds"))
 
         aggregates = cast(list[str], d.pop("aggregates"))
 
@@ -191,6 +204,7 @@ class ViewFormerOut:
             key=key,
             window_seconds=window_seconds,
             step_seconds=step_seconds,
+            session_gap_seconds=session_gap_seconds,
             aggregates=aggregates,
             stopped=stopped,
             failure=failure,

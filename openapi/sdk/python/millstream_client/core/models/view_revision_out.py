@@ -26,6 +26,7 @@ class ViewRevisionOut:
             name is an expression that no column shows.
         window_seconds (float | None): Length of the windows; null without windows.
         step_seconds (float | None): Time between the starts of windows; null without windows.
+        session_gap_seconds (float | None): Time without records after which a session ends; null without sessions.
         aggregates (list[str]): Aggregates, and the partial aggregates that rows store.
         stopped (bool): No batch follows until the view is put, or paused and resumed.
         failure (str): Why the last batch failed; empty if it did not.
@@ -40,6 +41,7 @@ class ViewRevisionOut:
     key: list[str]
     window_seconds: float | None
     step_seconds: float | None
+    session_gap_seconds: float | None
     aggregates: list[str]
     stopped: bool
     failure: str
@@ -65,6 +67,9 @@ class ViewRevisionOut:
         step_seconds: float | None
         step_seconds = self.step_seconds
 
+        session_gap_seconds: float | None
+        session_gap_seconds = self.session_gap_seconds
+
         aggregates = self.aggregates
 
         stopped = self.stopped
@@ -88,6 +93,7 @@ class ViewRevisionOut:
                 "key": key,
                 "window_seconds": window_seconds,
                 "step_seconds": step_seconds,
+                "session_gap_seconds": session_gap_seconds,
                 "aggregates": aggregates,
                 "stopped": stopped,
                 "failure": failure,
@@ -130,6 +136,13 @@ class ViewRevisionOut:
 
         step_seconds = _parse_step_seconds(d.pop("step_seconds"))
 
+        def _parse_session_gap_seconds(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        session_gap_seconds = _parse_session_gap_seconds(d.pop("session_gap_seconds"))
+
         aggregates = cast(list[str], d.pop("aggregates"))
 
         stopped = d.pop("stopped")
@@ -159,6 +172,7 @@ class ViewRevisionOut:
             key=key,
             window_seconds=window_seconds,
             step_seconds=step_seconds,
+            session_gap_seconds=session_gap_seconds,
             aggregates=aggregates,
             stopped=stopped,
             failure=failure,
