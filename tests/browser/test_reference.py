@@ -10,6 +10,8 @@ from tests.browser.observations import Complaints, violations
 
 pytestmark = pytest.mark.one_store
 
+LOADING_MS = 60_000  # Swagger UI resolves a megabyte, beside the other tests
+
 
 async def test_reference_calls_its_own_service(
     page: Page, service: Service, complaints: Complaints
@@ -18,7 +20,7 @@ async def test_reference_calls_its_own_service(
     await expect(page).to_have_url(re.compile(r"/ui/reference#/queues/get_queue$"))
     operation = page.locator("#operations-queues-get_queue")
 
-    await operation.get_by_placeholder("queue").fill("orders")
+    await operation.get_by_placeholder("queue").fill("orders", timeout=LOADING_MS)
     await operation.get_by_role("button", name="Execute").click()
 
     answer = operation.locator(".live-responses-table")

@@ -359,10 +359,10 @@ async def test_groups_of_queue_keep_their_order(asynchronous, name):
 async def test_delayed_message_is_taken_when_due(asynchronous, backend, queue, jobs, target):
     await jobs.route("work").create(queue=target.name)
 
-    await send(queue, 1, delay_seconds=1)
+    await send(queue, 1, delay_seconds=3)
     await send(queue, 2)
     first = await received(asynchronous, target.name)
-    backend.advance(1)
+    backend.advance(3)
 
     assert numbers(first) == [2]
     assert numbers(await received(asynchronous, target.name)) == [1]

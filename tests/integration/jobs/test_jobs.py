@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from storage.bootstrap import open_storage
+from storage.domain import limits
 from storage.domain.errors import JobNotFound, JobRefused, NamespaceNotFound, ValidationFailed
 from storage.domain.jobs import (
     WAITING_FOR,
@@ -150,7 +151,7 @@ async def test_delayed_job_is_due_later(jobs, later):
 async def test_job_with_expired_lease_restarts_and_fences_old_claim(jobs, later):
     await submit(jobs)
     stale = (await jobs.claim("w1", KINDS)).claim
-    later(60_000)
+    later(limits.JOB_LEASE_MS)
 
     claim = await jobs.claim("w2", KINDS)
 
@@ -172,7 +173,7 @@ async def test_job_with_expired_lease_restarts_and_fences_old_claim(jobs, later)
 async def test_earlier_attempt_of_same_worker_is_stale(jobs, later):
     await submit(jobs)
     stale = (await jobs.claim("w1", KINDS)).claim
-    later(60_000)
+    later(limits.JOB_LEASE_MS)
     await jobs.claim("w1", KINDS)
 
     with pytest.raises(LeaseLost):
@@ -182,10 +183,10 @@ async def test_earlier_attempt_of_same_worker_is_stale(jobs, later):
 async def test_heartbeat_renews_lease_and_stores_progress(jobs, later):
     await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)
-    later(50_000)
+    later(limits.JOB_LEASE_MS - 5_000)
 
     wish = await jobs.heartbeat(claimed.claim, {"records": 7})
-    later(50_000)
+    later(limits.JOB_LEASE_MS - 5_000)
 
     assert wish is RequestedState.NONE
     assert await jobs.claim("w2", KINDS) is None
@@ -195,7 +196,7 @@ async def test_heartbeat_renews_lease_and_stores_progress(jobs, later):
 async def test_late_heartbeat_keeps_unclaimed_job(jobs, later):
     await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)
-    later(90_000)
+    later(limits.JOB_LEASE_MS + 30_000)
 
     await jobs.heartbeat(claimed.claim)
 
@@ -206,7 +207,7 @@ async def test_job_that_always_loses_its_worker_fails(jobs, later):
     made = await submit(jobs, attempts_max=3)
     for _ in range(3):
         assert await jobs.claim("w1", KINDS) is not None
-        later(60_000)
+        later(limits.JOB_LEASE_MS)
 
     assert await jobs.claim("w1", KINDS) is None
     job = await jobs.get(made.job_id)
@@ -217,7 +218,7 @@ async def test_job_that_always_loses_its_worker_fails(jobs, later):
 async def test_stale_worker_of_ended_job_is_rejected(jobs, later):
     await submit(jobs, attempts_max=1)
     stale = (await jobs.claim("w1", KINDS)).claim
-    later(60_000)
+    later(limits.JOB_LEASE_MS)
     await jobs.claim("w2", KINDS)
 
     with pytest.raises(LeaseLost):
@@ -229,7 +230,7 @@ async def test_progress_resets_attempts(jobs, later):
     for n in range(5):
         claimed = await jobs.claim("w1", KINDS)
         await jobs.save_parts(claimed.claim, [JobPart("0", n, False, {"records": n})])
-        later(60_000)
+        later(limits.JOB_LEASE_MS)
 
     assert (await jobs.claim("w1", KINDS)).attempt == 6
 
@@ -346,7 +347,7 @@ async def test_pause_request_survives_loss_of_worker(jobs, later):
     made = await submit(jobs)
     claimed = await jobs.claim("w1", KINDS)
     await jobs.pause(made.job_id)
-    later(60_000)
+    later(limits.JOB_LEASE_MS)
 
     assert await jobs.claim("w2", KINDS) is None
 
@@ -358,7 +359,7 @@ async def test_pause_request_survives_loss_of_worker(jobs, later):
 async def test_job_of_lost_worker_is_cancelled_immediately(jobs, later):
     made = await submit(jobs)
     stale = (await jobs.claim("w1", KINDS)).claim
-    later(60_000)
+    later(limits.JOB_LEASE_MS)
 
     assert (await jobs.cancel(made.job_id)).state is JobState.CANCELLED
     with pytest.raises(LeaseLost):
