@@ -13,10 +13,9 @@ from contextlib import AsyncExitStack
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from spark_worker.settings import TaskSettings
-from spark_worker.views.planning.records import RAW
+from spark_worker.views.planning.records import RAW, raw_batch
 from storage.bootstrap import Storage, open_storage
 from storage.domain import limits
 from storage.domain.errors import (
@@ -31,7 +30,6 @@ from storage.domain.replays.replay import OffsetRange
 from storage.domain.streams.stream import GapReason
 
 _TASK_CONNECTIONS = 2  # to Postgres
-_HEADERS = RAW.field("headers").type
 
 _NONE = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in RAW], schema=RAW)
 
@@ -87,32 +85,6 @@ def _expired(piece: RecordPiece) -> RecordsDeleted:
     return RecordsDeleted(
         f"Records of shard {shard} of {piece.stream!r} have expired since the query was submitted. Run it again."
     )
-
-
-def raw_batch(shard: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return records in the columns of the archive as those of RAW."""
-    count = batch.num_rows
-    arrivals = batch.column("ts")
-    columns = [
-        pa.array([shard], pa.int32()).take(pa.array([0] * count, pa.int32())),
-        batch.column("offset"),
-        arrivals,
-        pc.coalesce(batch.column("event_ts"), arrivals),
-        batch.column("key"),
-        batch.column("data"),
-        _headers_of(batch.column("headers")),
-        pa.nulls(count, pa.int64()),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=RAW)
-
-
-def _headers_of(headers: pa.ListArray) -> pa.MapArray:
-    """Return headers as maps: empty without headers, and of equal names the last one."""
-    if headers.null_count == len(headers):
-        return pa.array([[]] * len(headers), _HEADERS)
-    rows = headers.to_pylist()
-    maps = [{one["k"]: one["v"] for one in row or ()} for row in rows]
-    return pa.array([[*each.items()] for each in maps], _HEADERS)
 
 
 async def read_in_process(storage: Storage, pieces: Sequence[RecordPiece]) -> pa.Table | None:

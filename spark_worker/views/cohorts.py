@@ -31,6 +31,11 @@ class Cohorts:
             if entry.revision.state is RevisionState.ACTIVE
         }
 
+    @property
+    def count(self) -> int:
+        """Return the number of revisions."""
+        return len(self._every)
+
     def cap(self, entry: ScanRevision) -> Mapping[int, int] | None:
         """Return the positions that a building revision must not pass: those of the active one.
 

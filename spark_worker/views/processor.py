@@ -10,6 +10,7 @@ from functools import partial
 
 from spark_worker.runtime.job_context import JobContext
 from spark_worker.sql.refusal import SqlRefused
+from spark_worker.views.backlog import BatchRecords
 from spark_worker.views.executor import Contributor, MergeInput, Partials, State
 from spark_worker.views.session import Computed, ViewSession
 from spark_worker.views.sessions import merge_sessions, session_keys
@@ -19,7 +20,7 @@ from storage.concurrency.tasks import in_batches
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, StreamNotFound, StreamRecreated
 from storage.domain.names import StreamName
-from storage.domain.streams.stream import LogRecord, StreamRead
+from storage.domain.streams.stream import LogRecord
 from storage.domain.views.progress import ViewRevision
 from storage.domain.views.sources import merge_sources
 
@@ -55,13 +56,13 @@ class BatchProcessor:
         return {revision_id: reason for revision_id, reason in reasons if reason}
 
     def compute(
-        self, revisions: Sequence[ViewRevision], read: StreamRead
+        self, revisions: Sequence[ViewRevision], records: BatchRecords
     ) -> Mapping[str, Computed | Exception]:
         """Return the results of a batch; of a revision that fails, its error."""
         if not revisions:
             return {}
         try:
-            return self._compute_together(revisions, read)
+            return self._compute_together(revisions, records)
         except Exception as error:
             self._work.check()
             self._work.check_spark()
@@ -71,7 +72,7 @@ class BatchProcessor:
                 return {revisions[0].revision_id: error}
         results: dict[str, Computed | Exception] = {}
         for revision in revisions:
-            results |= self.compute([revision], read)
+            results |= self.compute([revision], records)
         return results
 
     def contributors(
@@ -115,10 +116,10 @@ class BatchProcessor:
         return ""
 
     def _compute_together(
-        self, revisions: Sequence[ViewRevision], read: StreamRead
+        self, revisions: Sequence[ViewRevision], records: BatchRecords
     ) -> dict[str, Computed | Exception]:
         assert self._session is not None
-        partials = self._session.partials(revisions, read, self._tables)
+        partials = self._session.partials(revisions, records, self._tables)
         changed = [entry for entry in revisions if partials[entry.revision_id].states]
         read_stored = partial(self._with_stored, partials)
         at_once = limits.VIEW_TRANSACTIONS_AT_ONCE

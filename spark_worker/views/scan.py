@@ -21,6 +21,7 @@ from spark_worker.runtime.cluster import cause_of
 from spark_worker.runtime.fault_points import fault
 from spark_worker.runtime.job_context import JobContext, JobStopped
 from spark_worker.views.activity import ShardActivity
+from spark_worker.views.backlog import BatchRecords, with_backlog
 from spark_worker.views.cohorts import Cohorts, capped, has_started
 from spark_worker.views.processor import BatchProcessor
 from spark_worker.views.session import Computed
@@ -180,16 +181,27 @@ class _Scan:
         if read is None or not has_news(read):
             return False
         self._activity.note(read)
+        records = self._with_backlog(cohort, read, cap)
         fault("view.read")
         cohort = self._prepared(cohort)
-        computed = self._processor.compute([entry.revision for entry in cohort], read)
+        computed = self._processor.compute([entry.revision for entry in cohort], records)
         fault("view.computed")
-        finish = partial(self._finish, read, computed, started)
+        finish = partial(self._finish, records.read, computed, started)
         self._work.call(in_batches(cohort, finish, limits.VIEW_TRANSACTIONS_AT_ONCE))
         self._batches += 1
         progress = {"batches": self._batches}
         self._work.call(self._work.storage.jobs.save_progress(self._work.claim, progress))
         return True
+
+    def _with_backlog(
+        self, cohort: Sequence[ScanRevision], read: StreamRead, cap: Mapping[int, int] | None
+    ) -> BatchRecords:
+        """Return a read with more records behind it, unless a batch has just failed."""
+        if any(entry.revision.failures for entry in cohort):
+            return BatchRecords(read)
+        records_max = limits.VIEW_BACKLOG_RECORDS // self._cohorts.count
+        reading = with_backlog(self._work.storage, self._stream, read, records_max, cap)
+        return self._work.call(reading)
 
     def _prepared(self, cohort: Sequence[ScanRevision]) -> list[ScanRevision]:
         """Return the revisions that can be computed; the others stop."""

@@ -3,6 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+
+from spark_worker.views.backlog import BatchRecords
 from spark_worker.views.executor import (
     NO_TABLES,
     Contributor,
@@ -14,10 +17,10 @@ from spark_worker.views.executor import (
 )
 from spark_worker.views.planning.planner import ViewPlanner
 from spark_worker.views.planning.prepared import PreparedView
-from spark_worker.views.planning.records import raw_table
+from spark_worker.views.planning.records import RAW, raw_table, with_watermark
 from spark_worker.views.tables import ParsedTables, StreamTable
 from storage.domain.names import StreamName
-from storage.domain.streams.stream import LogRecord, StreamRead
+from storage.domain.streams.stream import LogRecord
 from storage.domain.views.progress import ViewRevision
 from storage.domain.views.sources import Sources
 
@@ -63,13 +66,14 @@ class ViewSession:
     def partials(
         self,
         revisions: Sequence[ViewRevision],
-        read: StreamRead,
+        records: BatchRecords,
         tables: Mapping[str, StreamTable] = NO_TABLES,
     ) -> dict[str, Partials]:
-        """Return the partial aggregates of what was read, by revision; `tables` by their streams."""
-        records = {shard.shard: shard.records for shard in read.shards}
+        """Return the partial aggregates of a batch, by revision; `tables` by their streams."""
+        read = raw_table({shard.shard: shard.records for shard in records.read.shards}, None)
+        every = pa.concat_tables([read, pa.Table.from_batches(records.columns, RAW)])
         watermarks = {revision.progress.watermark_ms for revision in revisions}
-        raw = {watermark: raw_table(records, watermark) for watermark in watermarks}
+        raw = {watermark: with_watermark(every, watermark) for watermark in watermarks}
         numbered = self._numbered(revisions)
         results = self._executor.partials(
             {number: view for _, number, view in numbered},

@@ -9,6 +9,7 @@ from random import Random
 from pyspark.sql import functions as sf
 
 from spark_worker.runtime.spark_session import Session
+from spark_worker.views.backlog import BatchRecords
 from spark_worker.views.executor import State
 from spark_worker.views.session import ViewSession
 from storage.domain.log.record_batch import Record
@@ -69,7 +70,7 @@ class Batches:
         return BATCHES * VIEWS / (cpu_seconds(self._session.jvm_pid) - before)
 
     def _batch(self) -> None:
-        partials = self._views.partials(self._revisions, _read(self._random))
+        partials = self._views.partials(self._revisions, BatchRecords(_read(self._random)))
         states = {
             one: [*result.states, *self._states.get(one, ())] for one, result in partials.items()
         }

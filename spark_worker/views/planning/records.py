@@ -17,6 +17,7 @@ import re
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
@@ -49,6 +50,7 @@ TABLE = pa.schema([pa.field("key", pa.string()), pa.field("data", pa.binary())])
 """Newest records of the keys of a table."""
 ORDER = ("arrival_time", "shard", "offset")
 """Columns that order records."""
+_HEADERS = RAW.field("headers").type
 _CORRUPT = "_corrupt_record"
 _RESERVED = frozenset(
     {"key", "value", "data", "headers", "event_time", *ORDER, "_bad", "_late", _CORRUPT}
@@ -59,7 +61,6 @@ _US_PER_MS = 1_000
 
 def raw_table(shards: "Mapping[int, Sequence[LogRecord]]", watermark_ms: int | None) -> pa.Table:
     """Return the records of a batch, by shard and offset."""
-    watermark_us = None if watermark_ms is None else watermark_ms * _US_PER_MS
     rows = [
         (
             shard,
@@ -69,14 +70,47 @@ def raw_table(shards: "Mapping[int, Sequence[LogRecord]]", watermark_ms: int | N
             each.record.key or None,
             each.record.data,
             [*{name: value for name, _, value in each.record.headers}.items()],
-            watermark_us,
+            None,
         )
         for shard, records in shards.items()
         for each in records
     ]
     columns = [*zip(*rows, strict=True)] or [()] * len(RAW)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, RAW, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=RAW)
+    return with_watermark(pa.Table.from_arrays(arrays, schema=RAW), watermark_ms)
+
+
+def raw_batch(shard: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return records in the columns of the archive as those of RAW."""
+    count = batch.num_rows
+    arrivals = batch.column("ts")
+    columns = [
+        pa.repeat(pa.scalar(shard, pa.int32()), count),
+        batch.column("offset"),
+        arrivals,
+        pc.coalesce(batch.column("event_ts"), arrivals),
+        batch.column("key"),
+        batch.column("data"),
+        _headers_of(batch.column("headers")),
+        pa.nulls(count, pa.int64()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=RAW)
+
+
+def _headers_of(headers: pa.ListArray) -> pa.MapArray:
+    """Return headers as maps: empty without headers, and of equal names the last one."""
+    if headers.null_count == len(headers):
+        return pa.array([[]] * len(headers), _HEADERS)
+    rows = headers.to_pylist()
+    maps = [{one["k"]: one["v"] for one in row or ()} for row in rows]
+    return pa.array([[*each.items()] for each in maps], _HEADERS)
+
+
+def with_watermark(records: pa.Table, watermark_ms: int | None) -> pa.Table:
+    """Return records with the watermark that they are late behind."""
+    us = None if watermark_ms is None else watermark_ms * _US_PER_MS
+    column = pa.repeat(pa.scalar(us, pa.int64()), records.num_rows)
+    return records.set_column(len(RAW) - 1, RAW.field(len(RAW) - 1), column)
 
 
 def _time_ms(record: LogRecord) -> int:

@@ -103,6 +103,23 @@ async def test_rows_include_what_was_appended(clicks, working):
     assert sum(batch.counts.records for batch in batches) == 6
 
 
+async def test_history_is_read_in_larger_batches(clicks, working):
+    pages = Counter[str]()
+    for nth in range(24):
+        some = [f"p{(nth * one) % 7}" for one in range(500)]
+        pages.update(some)
+        offsets = await put_clicks(clicks, *map(click, some))
+    async with working(VIEW_JOBS):
+        await clicks.views.put(VIEW, tracked(spec()))
+        page = await rows_at(clicks, offsets)
+        sources = await clicks.view_sources.read(VIEW, ["p1"], limit=10)
+
+    assert by_page(page) == pages
+    batches = await clicks.views.batches(VIEW, 10)
+    assert [batch.counts.records for batch in batches] == [24 * 500]  # more than a read has
+    assert sum(one.records for one in sources.ranges.values()) == pages["p1"]
+
+
 async def test_read_of_a_record_that_is_not_included_is_refused(clicks, working):
     async with working(VIEW_JOBS):
         offsets = await put_clicks(clicks, click("a"))

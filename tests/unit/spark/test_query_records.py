@@ -4,8 +4,7 @@ from random import Random
 
 import pyarrow as pa
 
-from spark_worker.queries.records import raw_batch
-from spark_worker.views.planning.records import raw_table
+from spark_worker.views.planning.records import raw_batch, raw_table
 from storage.domain.log.record_batch import Record
 from storage.domain.streams.stream import LogRecord
 from storage.parquet.record_schema import RECORD_SCHEMA, US_PER_MS

@@ -15,6 +15,10 @@ VIEW_TRANSACTIONS_AT_ONCE = 4  # of the views of a batch, on the connections of 
 VIEW_CODEGEN_RECORDS = (
     2_000  # a smaller batch costs less interpreted than its code costs to generate
 )
+VIEW_BACKLOG_RECORDS = (
+    100_000  # of a batch behind its read, shared by the revisions over a stream: others wait for it
+)
+VIEW_BACKLOG_BYTES = 32 * MIB  # of these records
 VIEW_SCAN_WAIT_MS = 2 * SECOND_MS  # without records, views are looked up again after this
 VIEW_BATCHES_MAX = 1_000  # of each revision that are listed
 VIEW_BATCH_MS_MAX = MINUTE_MS  # a Spark job that takes longer is cancelled, and counts as a failure

@@ -1,0 +1,90 @@
+"""Backlog of a scan: records behind a read, as columns, without an object for each.
+
+    read, as ever ──▶ [p, q)            records, gaps, ends of shards
+    backlog       ──▶ [q, q + n)        columns, of shards that the read has not ended
+
+Both are one batch. Whatever is not an ordinary record, such as a gap, ends the backlog before it: the next read reports it.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+from msgspec.structs import replace
+
+from spark_worker.views.planning.records import raw_batch
+from storage.bootstrap import Storage
+from storage.domain import limits
+from storage.domain.errors import MillstreamError
+from storage.domain.names import StreamName
+from storage.domain.streams.lineage import FULLY_READ
+from storage.domain.streams.stream import ShardRead, StreamRead
+
+
+class BatchRecords(NamedTuple):
+    """Records of a batch: those of a read, and others as columns.
+
+    The positions of the read are behind both.
+    """
+
+    read: StreamRead
+    columns: Sequence[pa.RecordBatch] = ()
+
+
+async def with_backlog(
+    storage: Storage,
+    stream: StreamName,
+    read: StreamRead,
+    records_max: int,
+    caps: Mapping[int, int] | None,
+) -> BatchRecords:
+    """Return a read with what is behind it: at most `records_max` records more.
+
+    `caps`: positions that are not passed.
+    """
+    shards = [shard for shard in read.shards if _has_more(shard, read.positions)]
+    if not shards:
+        return BatchRecords(read)
+    positions, columns = dict(read.positions), list[pa.RecordBatch]()
+    for shard in shards:
+        first = shard.next_offset
+        end = min(shard.tip, first + records_max // len(shards))
+        cap = None if caps is None else caps.get(shard.shard, 0)
+        if cap is not None and cap != FULLY_READ:
+            end = min(end, cap)
+        size_max = limits.VIEW_BACKLOG_BYTES // len(shards)
+        async for batch, next_offset in _pages(storage, stream, shard, end, size_max):
+            columns.append(raw_batch(shard.shard, batch))
+            positions[shard.shard] = next_offset
+    return BatchRecords(replace(read, positions=positions), columns)
+
+
+def _has_more(shard: ShardRead, positions: Mapping[int, int]) -> bool:
+    is_open = not shard.ended and positions.get(shard.shard) == shard.next_offset
+    return is_open and len(shard.records) > 0 and shard.tip > shard.next_offset
+
+
+async def _pages(
+    storage: Storage, stream: StreamName, shard: ShardRead, end: int, size_max: int
+) -> AsyncIterator[tuple[pa.RecordBatch, int]]:
+    """Yield records up to an offset or a size, with the offset behind each batch."""
+    offset, size = shard.next_offset, 0
+    while offset < end and size < size_max:
+        try:
+            page = await storage.arrow_reader.read(
+                stream,
+                shard.shard,
+                offset=offset,
+                end=end,
+                bytes_max=min(limits.TABLE_BYTES_MAX, size_max - size),
+                stream_id=shard.stream_id,
+            )
+        except MillstreamError:
+            return  # the next read says what it is
+        if page.gap is not None or page.next_offset <= offset:
+            return
+        table = pa.ipc.open_stream(page.encoded).read_all().combine_chunks()
+        for batch in table.to_batches():
+            yield batch, page.next_offset
+        size += table.nbytes
+        offset = page.next_offset
