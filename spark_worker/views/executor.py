@@ -1,20 +1,22 @@
 """Executor of batches: two Spark jobs, for the partial aggregates and for their merge."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Timer
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
+from pyspark.sql import functions as sf
 
-from spark_worker.views.planning.plans import Plans, analyzed
+from spark_worker.views.planning.planner import LOCAL_RELATION, NO_LOCAL_RELATION
+from spark_worker.views.planning.plans import Plans, Source, Template, analyzed
 from spark_worker.views.planning.prepared import STATES, PreparedView, ResultKind
 from storage.domain import limits
 from storage.domain.views.sources import SourceRange, Sources
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 NO_TABLES: Mapping[Any, Any] = {}
@@ -93,17 +95,21 @@ class Executor:
     ) -> dict[int, Partials]:
         """Return the partial aggregates of a batch: of raw records, joined with tables."""
         self._choose_codegen(max(map(len, records.values())))
-        relations = {id(table): self._relation(table) for table in records.values()}
+        groups: dict[int, Any] = {
+            number: (view.counted, id(records[number])) for number, view in views.items()
+        }
         plans, counting = [], dict[Any, int]()
-        for number, view in views.items():
-            rows = relations[id(records[number])]
-            plans.append(self._plans.over(view.partial, rows, tables.get(number, {})))
-            if view.sources is not None:
-                plans.append(self._plans.over(view.sources, rows, tables.get(number, {})))
-            if counting.setdefault((view.counted, id(records[number])), number) == number:
-                plans.append(self._plans.over(view.stats, rows))
+        with self._sources(views, records, groups) as sources:
+            for number, view in views.items():
+                source = sources[number]
+                plans.append(self._plans.over(view.partial, source, tables.get(number, {})))
+                if view.sources is not None:
+                    plans.append(self._plans.over(view.sources, source, tables.get(number, {})))
+                if counting.setdefault(groups[number], number) == number:
+                    plans.append(self._plans.over(view.stats, source))
+            rows = self._collect(plans)
         results = {number: Partials([], {}, {}) for number in views}
-        for kind, number, key, state, window_end_ms in self._collect(plans):
+        for kind, number, key, state, window_end_ms in rows:
             if kind == ResultKind.STATE:
                 results[number].states.append(State(key, state, window_end_ms))
             elif kind == ResultKind.STATS:
@@ -112,10 +118,8 @@ class Executor:
                 shard, *of_shard = _range.decode(state)
                 results[number].sources.setdefault(key, {})[shard] = SourceRange(*of_shard)
         return {
-            number: results[number]._replace(
-                stats=results[counting[view.counted, id(records[number])]].stats
-            )
-            for number, view in views.items()
+            number: results[number]._replace(stats=results[counting[groups[number]]].stats)
+            for number in views
         }
 
     def contributors(
@@ -124,8 +128,8 @@ class Executor:
         """Yield the records that contribute to rows, of a view that tracks their sources."""
         assert view.contributors is not None
         self._choose_codegen(records.num_rows)
-        rows = self._relation(records)
-        plans = [self._plans.over(view.contributors, rows, tables)]
+        source = self._relation(records)
+        plans = [self._plans.over(view.contributors, source, tables)]
         return (Contributor(*row) for row in self._collect(plans))
 
     def merge(
@@ -152,9 +156,55 @@ class Executor:
             self._spark.conf.set("spark.sql.codegen.factoryMode", mode)
             self._generates_code = generates
 
-    def _relation(self, table: pa.Table) -> Any:
-        """Return the rows of a table as those of a local relation."""
-        return analyzed(self._spark.createDataFrame(table)).data()
+    def _relation(self, table: pa.Table) -> Source:
+        """Return the source of a table's rows, which are a part of the plan."""
+        return self._plans.rows(analyzed(self._spark.createDataFrame(table)).data())
+
+    @contextmanager
+    def _sources(
+        self,
+        views: Mapping[int, PreparedView],
+        records: Mapping[int, pa.Table],
+        groups: Mapping[int, Any],
+    ) -> Iterator[Mapping[int, Source]]:
+        """Yield the source of each view's records, in Spark's cache if they are parsed once."""
+        needed: dict[Any, set[str]] = {}
+        for number, view in views.items():
+            needed.setdefault(groups[number], set()).update(view.needed)
+        raw: dict[int, Source] = {}
+        parsed: dict[Any, DataFrame] = {}
+        for number, view in views.items():
+            table, group = records[number], groups[number]
+            if view.parse is None and id(table) not in raw:
+                raw[id(table)] = self._relation(table)
+            elif view.parse is not None and group not in parsed:
+                parsed[group] = self._parsed(view.parse, table, needed[group]).persist()
+        cached = {group: self._plans.of_frame(frame) for group, frame in parsed.items()}
+        try:
+            yield {
+                number: cached[groups[number]] if view.parse else raw[id(records[number])]
+                for number, view in views.items()
+            }
+        finally:
+            for frame in parsed.values():
+                frame.unpersist()
+
+    def _parsed(self, parse: Template, table: pa.Table, needed: Collection[str]) -> "DataFrame":
+        """Return parsed records, of whose columns only some have values."""
+        self._spark.conf.set(*NO_LOCAL_RELATION)
+        try:
+            raw = self._plans.of_frame(self._spark.createDataFrame(table))
+        finally:
+            self._spark.conf.set(*LOCAL_RELATION)
+        frame = self._plans.frame(self._plans.over(parse, raw))
+        return frame.select(
+            *[
+                sf.col(field.name)
+                if field.name in needed
+                else sf.lit(None).cast(field.dataType).alias(field.name)
+                for field in frame.schema
+            ]
+        )
 
     def _collect(self, plans: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         with self._limited():

@@ -19,6 +19,7 @@ from spark_worker.views.planning.planner import ViewPlanner
 from spark_worker.views.planning.prepared import PreparedView
 from spark_worker.views.planning.records import RAW, raw_table, with_watermark
 from spark_worker.views.tables import ParsedTables, StreamTable
+from storage.domain import limits
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import LogRecord
 from storage.domain.views.progress import ViewRevision
@@ -49,6 +50,7 @@ class ViewSession:
         self._executor = Executor(self._planner.spark, self._planner.plans)
         self._parsed = ParsedTables(self._planner.spark, self._planner.plans)
         self._prepared: dict[str, tuple[int, PreparedView]] = {}
+        self._parsing_once: dict[str, PreparedView] = {}
         self._next = 0
 
     def prepare(self, revision: ViewRevision) -> None:
@@ -61,7 +63,9 @@ class ViewSession:
     def keep(self, revision_ids: Sequence[str], tables: set[StreamName]) -> None:
         """Forget all other revisions, and the rows of other tables."""
         self._parsed.keep(tables)
-        self._prepared = {one: self._prepared[one] for one in revision_ids if one in self._prepared}
+        for prepared in (self._prepared, self._parsing_once):
+            for gone in prepared.keys() - set(revision_ids):
+                del prepared[gone]
 
     def partials(
         self,
@@ -75,6 +79,8 @@ class ViewSession:
         watermarks = {revision.progress.watermark_ms for revision in revisions}
         raw = {watermark: with_watermark(every, watermark) for watermark in watermarks}
         numbered = self._numbered(revisions)
+        if every.num_rows >= limits.VIEW_PARSE_RECORDS:
+            numbered = [(one, nth, self._over_parsed(one, nth)) for one, nth, _ in numbered]
         results = self._executor.partials(
             {number: view for _, number, view in numbered},
             {number: raw[one.progress.watermark_ms] for one, number, _ in numbered},
@@ -85,6 +91,14 @@ class ViewSession:
             },
         )
         return {revision.revision_id: results[number] for revision, number, _ in numbered}
+
+    def _over_parsed(self, revision: ViewRevision, number: int) -> PreparedView:
+        """Return a prepared view whose plans are over parsed records."""
+        prepared = self._parsing_once.get(revision.revision_id)
+        if prepared is None:
+            prepared = self._planner.prepare(revision.query, number, parses_once=True)
+            self._parsing_once[revision.revision_id] = prepared
+        return prepared
 
     def contributors(
         self,

@@ -109,7 +109,9 @@ class ParsedTables:
 
     def _parse(self, table: StreamTable, parser: TableParser) -> Any:
         raw = analyzed(self._spark.createDataFrame(table.arrow())).data()
-        parsed = self._plans.frame(self._plans.over(parser.template, raw)).toArrow()
+        parsed = self._plans.frame(
+            self._plans.over(parser.template, self._plans.rows(raw))
+        ).toArrow()
         return analyzed(self._spark.createDataFrame(parsed, schema=parser.schema)).data()
 
     def keep(self, streams: set[StreamName]) -> None:

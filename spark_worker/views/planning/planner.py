@@ -59,15 +59,20 @@ class ViewPlanner:
         for name, value in _SETTINGS.items():
             self.spark.conf.set(name, value)
 
-    def prepare(self, query: ViewQuery, number: int = 0) -> PreparedView:
+    def prepare(
+        self, query: ViewQuery, number: int = 0, *, parses_once: bool = False
+    ) -> PreparedView:
         """Plan a query; `number` identifies its results among those of a batch.
 
-        Raises SqlRefused.
+        With `parses_once` its plans are over parsed records. Raises SqlRefused.
         """
         accepted = self._fence.check(query.sql, [query.relation, *query.tables])
         window = _window_of(accepted)
         columns = declared_columns(query.input)
-        records = relation(empty_relation(self.spark, RAW), query.input, columns, window)
+        parsed = relation(empty_relation(self.spark, RAW), query.input, columns, window)
+        records = parsed
+        if parses_once:
+            records = self.spark.createDataFrame([], parsed.schema).coalesce(1)
         shown = visible(records, query.input, drops_late=query.late is LatePolicy.DROP)
         shown.createOrReplaceTempView(query.relation)
         parsers = {name: self._declare(name, table) for name, table in query.tables.items()}
@@ -78,6 +83,7 @@ class ViewPlanner:
                 self.plans,
                 layers,
                 records,
+                parse=self.plans.template(parsed) if parses_once else None,
                 input_=query.input,
                 window=window,
                 number=number,
@@ -116,11 +122,16 @@ class ViewPlanner:
         return rule(True, False, False).apply(plan)
 
 
+_LOCAL_RELATION_BYTES = "spark.sql.execution.arrow.localRelationThreshold"
+LOCAL_RELATION = (_LOCAL_RELATION_BYTES, str(1 << 30))
+NO_LOCAL_RELATION = (_LOCAL_RELATION_BYTES, "0")
+"""Settings: an Arrow table is a part of the plan, or the tasks get it."""
+
 FENCED_SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.runSQLOnFiles": "false",
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.execution.arrow.localRelationThreshold": str(1 << 30),  # a batch is one relation
+    LOCAL_RELATION[0]: LOCAL_RELATION[1],  # a batch is one relation
 }
 """Settings of a session that runs queries of users."""
 

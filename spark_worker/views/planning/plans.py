@@ -17,8 +17,13 @@ RELATION = "LogicalRDD"
 ATTRIBUTE = "AttributeReference"
 
 
+_PLAIN = frozenset({"Filter", "Repartition", "RepartitionByExpression", "Union"})
+"""Nodes that have the columns of their child."""
 _TABLE = re.compile(r"_t_(\w+)_\d+", re.ASCII)
 _NO_TABLES: Mapping[str, Any] = {}
+
+Source = Callable[["Template"], Any]
+"""Returns the plan that replaces the relation of the records."""
 
 
 def table_column(table: str, number: int) -> str:
@@ -90,6 +95,8 @@ class Plans:
         jvm: Any = spark._jvm
         logical = jvm.org.apache.spark.sql.catalyst.plans.logical
         self._local_relation = logical.LocalRelation
+        self._project = logical.Project
+        self._alias = jvm.org.apache.spark.sql.catalyst.expressions.Alias
         self._union = logical.Union
         self._classic = jvm.org.apache.spark.sql.classic
         self._to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
@@ -126,14 +133,34 @@ class Plans:
         assert template is not None
         return template
 
-    def over(self, template: Template, data: Any, tables: Mapping[str, Any] = _NO_TABLES) -> Any:
-        """Return the plan of a template over the rows of a local relation, and those of tables."""
+    def of_frame(self, frame: "DataFrame") -> Source:
+        """Return the source of a data frame's rows."""
+        plan = analyzed(frame)
+        return lambda relation: self._renamed(plan, relation.output)
+
+    def _renamed(self, plan: Any, output: Any) -> Any:
+        """Return a plan whose columns are those of `output`."""
+        none, columns = self._no_items, zip(items(plan.output()), items(output), strict=True)
+        named = [
+            self._alias(own, other.name(), other.exprId(), none, self._none, none)
+            for own, other in columns
+        ]
+        return self._project(self._to_seq(named), plan)
+
+    def rows(self, data: Any) -> Source:
+        """Return the source of rows that the JVM has."""
+        return lambda relation: self._local_relation(relation.output, data, False, self._none)
+
+    def over(
+        self, template: Template, source: Source, tables: Mapping[str, Any] = _NO_TABLES
+    ) -> Any:
+        """Return the plan of a template over the records of a source, and the rows of tables."""
         if template.output is not None:
-            rows = tables[template.table] if template.table else data
-            return self._local_relation(template.output, rows, False, self._none)
+            rows = self.rows(tables[template.table]) if template.table else source
+            return rows(template)
         if not template.below:
             return template.node
-        below = [self.over(one, data, tables) for one in template.below]
+        below = [self.over(one, source, tables) for one in template.below]
         return self._with_children(template.node, below)
 
     def union(self, plans: Sequence[Any]) -> "DataFrame":
@@ -156,3 +183,33 @@ def _template(node: Any) -> Template | None:
     if not any(one.below or one.output is not None for one in below):
         return None
     return Template(node, tuple(below))
+
+
+def used_columns(template: Template) -> frozenset[str]:
+    """Return the names of the records' columns that a template uses."""
+    every = [*_templates(template)]
+    names = {
+        expression_id(one): str(one.name())
+        for node in every
+        if node.output is not None and not node.table
+        for one in items(node.output)
+    }
+    if any(class_name(node.node) == "Union" and _has_all_columns(node) for node in every):
+        return frozenset(names.values())  # it has columns by their places
+    nodes = [node.node for node in every if node.output is None]
+    used = {expression_id(one) for node in nodes for one in items(node.references().toSeq())}
+    return frozenset(name for one, name in names.items() if one in used)
+
+
+def _templates(template: Template) -> Iterator[Template]:
+    yield template
+    for below in template.below:
+        yield from _templates(below)
+
+
+def _has_all_columns(template: Template) -> bool:
+    """Return whether a plan has the columns of its relation as they are."""
+    if template.output is not None:
+        return True
+    is_plain = class_name(template.node) in _PLAIN
+    return is_plain and any(map(_has_all_columns, template.below))

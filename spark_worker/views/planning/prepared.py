@@ -1,10 +1,12 @@
 """Prepared view: the plans that its batches run, over relations that each batch fills.
 
-    raw records ──▶ partial   kind, view, key, state, window end      one row for each key of the batch
-                ──▶ stats     … shard, its counts and newest event time
-                ──▶ sources   … key, shard with first and last offset   only if the query tracks them
-                ──▶ contributors   key, shard, offset   one row for each record that sources are made of
+    records ──▶ partial   kind, view, key, state, window end      one row for each key of the batch
+            ──▶ stats     … shard, its counts and newest event time
+            ──▶ sources   … key, shard with first and last offset   only if the query tracks them
+            ──▶ contributors   key, shard, offset   one row for each record that sources are made of
     keys and states (stored, and of the batch) ──▶ merge   view, key, state, window end, row
+
+The records are raw ones, which each plan parses; or those that `parse` returns, once for all plans: that is cheaper for many.
 
 Keys, states and rows are JSON, so that the results of all views of a batch are one table.
 """
@@ -27,6 +29,7 @@ from spark_worker.views.planning.plans import (
     Plans,
     Template,
     class_name,
+    used_columns,
     walk,
 )
 from spark_worker.views.planning.records import ORDER, empty_relation, stats
@@ -78,11 +81,14 @@ class TableParser(NamedTuple):
 class PreparedView:
     """A planned query, and its plans over empty relations.
 
-    `counted`: views with an equal one have equal stats of the same records. `sources` and `contributors`: None unless the query tracks the
+    `counted`: views with an equal one parse the same records equally, and have equal stats of them. `parse`: None for plans
+    over raw records; else `needed` are the columns of parsed ones that a batch uses. `sources` and `contributors`: None unless the query tracks the
     sources of its rows. `tables` parse the records of the query's tables.
     """
 
     plan: ViewPlan
+    parse: Template | None
+    needed: frozenset[str]
     partial: Template
     merge: Template
     stats: Template
@@ -140,6 +146,7 @@ def prepare(
     layers: Layers,
     records: "DataFrame",
     *,
+    parse: Template | None,
     input_: ViewInput,
     window: WindowCall | None,
     number: int,
@@ -185,11 +192,14 @@ def prepare(
     sources = contributors = None
     if tracks_sources:
         sources, contributors = _sources(plans, layers, groupings, key_type, number)
+    templates = plans.template(encoded), plans.template(counted), sources
     return PreparedView(
         plan=plan,
-        partial=plans.template(encoded),
+        parse=parse,
+        needed=frozenset().union(*(used_columns(one) for one in templates if one and parse)),
+        partial=templates[0],
         merge=plans.template(merge),
-        stats=plans.template(counted),
+        stats=templates[1],
         counted=(input_, window),
         sources=sources,
         contributors=contributors,

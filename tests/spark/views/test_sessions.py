@@ -1,15 +1,16 @@
 """Sessions: rows after any split into batches equal Spark's own sessions over all records."""
 
 import json
+from itertools import cycle
 from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from spark_worker.sql.refusal import SqlRefused
 from spark_worker.views.executor import Executor
 from spark_worker.views.planning.planner import ViewPlanner
-from spark_worker.views.planning.prepared import PreparedView
 from spark_worker.views.planning.records import raw_table
 from spark_worker.views.sessions import is_in_session, merge_sessions, session_keys
 from storage.domain.log.record_batch import Record
@@ -17,9 +18,10 @@ from storage.domain.streams.stream import LogRecord
 from storage.domain.views.plan import KeyColumn, ViewColumn
 from storage.domain.views.row_key import WINDOW, encode_key, key_values, session_key
 from storage.domain.views.sources import SourceMode, SourceRange
+from storage.domain.views.view import ViewQuery
 from storage.views.scans import StoredState
 from tests.spark.views.records import START_MS, clicks, split
-from tests.spark.views.test_planner import Batches, at_once, ordered, query, same
+from tests.spark.views.test_planner import Batches, at_once, both_forms, ordered, query, same
 
 QUERIES = {
     "key": "select page, session_window(event_time, '40 seconds').start s, count(*) n, max(ms) m from c group by page, session_window(event_time, '40 seconds')",
@@ -33,15 +35,17 @@ QUERIES = {
 class _Store:
     """Rows of a view of sessions, and their states."""
 
-    def __init__(self, view: PreparedView, executor: Executor) -> None:
+    def __init__(self, planner: ViewPlanner, asked: ViewQuery, executor: Executor) -> None:
         self.rows: dict[bytes, str | None] = {}
         self.states: dict[bytes, StoredState] = {}
-        self.columns = view.plan.key
-        self._view = view
+        views = both_forms(planner, asked)
+        self.columns = views[0].plan.key
+        self._views = cycle(views)
         self._executor = executor
 
     def add(self, batch: dict[int, list[LogRecord]]) -> None:
-        [partials] = self._executor.partials({0: self._view}, {0: raw_table(batch, None)}).values()
+        view = next(self._views)
+        [partials] = self._executor.partials({0: view}, {0: raw_table(batch, None)}).values()
         keys = session_keys(partials, self.columns)
         stored = {
             key: state
@@ -55,7 +59,7 @@ class _Store:
         merge = merge_sessions(partials, stored, self.columns)
         for old in (old for olds in merge.replaced.values() for old in olds):
             del self.rows[old], self.states[old]
-        [merged] = self._executor.merge({0: self._view}, {0: merge.states}).values()
+        [merged] = self._executor.merge({0: view}, {0: merge.states}).values()
         for row in merged:
             key = encode_key(key_values(row.key), self.columns)
             self.rows[key] = row.row
@@ -69,7 +73,7 @@ class _Store:
 def test_sessions_equal_those_of_all_records(planner, executor, name):
     random = Random(name)
     asked = query(QUERIES[name])
-    store = _Store(planner.prepare(asked), executor)
+    store = _Store(planner, asked, executor)
 
     batches = split(random, clicks(random, 300))
     for batch in batches:
@@ -100,7 +104,7 @@ def _at(*times_ms: int) -> list[LogRecord]:
 )
 def test_record_joins_the_sessions_that_it_touches(planner, executor, times_ms, sessions):
     asked = query("select session_window(event_time, '1 minute') w, count(*) n from c group by 1")
-    store = _Store(planner.prepare(asked), executor)
+    store = _Store(planner, asked, executor)
     records = _at(*times_ms)
     for record in records:
         store.add({0: [record]})
@@ -112,10 +116,8 @@ def test_record_joins_the_sessions_that_it_touches(planner, executor, times_ms, 
 
 def test_sources_of_a_session_are_those_of_its_parts(planner, executor):
     asked = query("select session_window(event_time, '1 minute') w, count(*) n from c group by 1")
-    view = planner.prepare(
-        type(asked)(sql=asked.sql, inputs=asked.inputs, sources=SourceMode.RANGE)
-    )
-    store = _Store(view, executor)
+    asked = replace(asked, sources=SourceMode.RANGE)
+    view, store = planner.prepare(asked), _Store(planner, asked, executor)
     records = _at(0, 200_000, 100_000, 50_000)
     store.add({0: records[:2], 1: records[:1]})
     store.add({0: records[2:]})
