@@ -17,7 +17,8 @@ from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action
 from storage.domain.errors import ValidationFailed, ViewNotFound
 from storage.domain.names import ViewName
-from storage.domain.views.plan import ViewPlan
+from storage.domain.views.plan import KeyColumn, ViewPlan
+from storage.domain.views.row_key import WINDOW
 from storage.domain.views.rows import RowQuery
 from storage.domain.views.sink import Emit, SinkState, ViewSink
 from storage.domain.views.sources import SourceMode
@@ -156,10 +157,16 @@ async def _rows(context: PageContext, view: ViewName, plan: ViewPlan, key: str) 
 
 def _key_of(row: Mapping[str, Any], plan: ViewPlan) -> Sequence[str]:
     """Return the key of a row as a read takes it; empty if it cannot be given as text."""
-    values = [row.get(column.name) for column in plan.key]
+    values = [_key_value(row, column) for column in plan.key]
     if any(value is None or isinstance(value, dict) for value in values):
         return ()
     return [_text(value) or "" for value in values]
+
+
+def _key_value(row: Mapping[str, Any], column: KeyColumn) -> Any:
+    """Return a row's value of a part of its key; of a window, its start."""
+    value = row.get(column.name)
+    return value.get("start") if column.type == WINDOW and isinstance(value, dict) else value
 
 
 def _text(value: Any) -> str | None:

@@ -17,8 +17,8 @@ RELATION = "LogicalRDD"
 ATTRIBUTE = "AttributeReference"
 
 
-_PLAIN = frozenset({"Filter", "Repartition", "RepartitionByExpression", "Union"})
-"""Nodes that have the columns of their child."""
+_SELECTING = frozenset({"Project", "Aggregate", "Expand"})
+"""Nodes that name the columns of their child which they use."""
 _TABLE = re.compile(r"_t_(\w+)_\d+", re.ASCII)
 _NO_TABLES: Mapping[str, Any] = {}
 
@@ -208,8 +208,7 @@ def _templates(template: Template) -> Iterator[Template]:
 
 
 def _has_all_columns(template: Template) -> bool:
-    """Return whether a plan has the columns of its relation as they are."""
-    if template.output is not None:
-        return True
-    is_plain = class_name(template.node) in _PLAIN
-    return is_plain and any(map(_has_all_columns, template.below))
+    """Return whether a plan may have columns of its relation without naming them."""
+    if class_name(template.node) in _SELECTING:
+        return False
+    return template.output is not None or any(map(_has_all_columns, template.below))

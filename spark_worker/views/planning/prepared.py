@@ -81,9 +81,9 @@ class TableParser(NamedTuple):
 class PreparedView:
     """A planned query, and its plans over empty relations.
 
-    `counted`: views with an equal one parse the same records equally, and have equal stats of them. `parse`: None for plans
-    over raw records; else `needed` are the columns of parsed ones that a batch uses. `sources` and `contributors`: None unless the query tracks the
-    sources of its rows. `tables` parse the records of the query's tables.
+    `counted`: views with an equal one parse the same records equally, and have equal stats of them. `parse`: None for plans over raw
+    records; else `needed` are the columns of parsed ones that a batch uses. `sources` and `contributors`: None unless the query tracks
+    the sources of its rows. `tables` parse the records of the query's tables.
     """
 
     plan: ViewPlan
