@@ -40,7 +40,7 @@ class RowOrder(StrEnum):
 Key = Annotated[
     list[str] | None,
     Query(
-        description="Only rows with this value of the first column of the key; repeat for the next columns.",
+        description="Only rows with this value of the first column of the key; repeat for the next columns. A window as a whole is given by its start.",
         max_length=limits.VIEW_OUTPUT_COLUMNS_MAX,
     ),
 ]

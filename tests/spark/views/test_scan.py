@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from random import Random
 from typing import Any
@@ -357,8 +358,63 @@ async def test_rows_are_exact_when_a_batch_is_interrupted(point, clicks, working
     assert page.revision.progress.counts.records == 51
 
 
+SESSIONS = "select page, session_window(event_time, '20 seconds').start since, count(*) clicks from c group by page, session_window(event_time, '20 seconds')"
+
+
+def sessions_of(clicks: list[tuple[str, int]]) -> Counter[tuple[str, int]]:
+    """Return the clicks of each session: its page, and the second at which it starts."""
+    sessions, start, end, page = Counter[tuple[str, int]](), 0, 0, ""
+    for own, second in sorted(clicks):
+        if own != page or second > end:
+            page, start = own, second
+        end = second + 20
+        sessions[page, start] += 1
+    return sessions
+
+
+@pytest.mark.parametrize("point", ["view.computed", "view.committed"])
+async def test_sessions_are_exact_when_a_batch_is_interrupted(point, clicks, working):
+    random, every, offsets = Random(point), list[tuple[str, int]](), dict[int, int]()
+    await clicks.catalog.put_stream(CHANGES, StreamSpec())
+
+    async def put_some() -> None:
+        some = [(random.choice("ab"), random.randrange(2_000)) for _ in range(40)]
+        records = [replace(click(page), event_time_ms=1_000 * second) for page, second in some]
+        offsets.update(await put_clicks(clicks, *records))
+        every.extend(some)
+
+    async with working(VIEW_JOBS):
+        sink = ViewSink(stream=CHANGES.name)
+        await clicks.views.put(VIEW, replace(spec(SESSIONS), into=(sink,)))
+        await put_some()
+        await rows_at(clicks, offsets)
+        arm(f"{point}:raise")
+        try:
+            await put_some()
+            await eventually(partial(has_failed, clicks), True)
+        finally:
+            arm("")
+        await put_some()
+        page = await rows_at(clicks, offsets)
+        await eventually(partial(has_sent_all, clicks), True)
+
+    rows = {(row["page"], row["since"]): row["clicks"] for row in map(json.loads, page.rows)}
+    expected = {
+        (page, datetime.fromtimestamp(start, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")): number
+        for (page, start), number in sessions_of(every).items()
+    }
+    assert rows == expected
+    folded: dict[Any, Any] = {}
+    for message in await messages_of(clicks, CHANGES):
+        shown = message["row"] or message["before"]
+        assert folded.get((shown["page"], shown["since"])) == message["before"]
+        folded[shown["page"], shown["since"]] = message["row"]
+    assert {key: row["clicks"] for key, row in folded.items() if row} == expected
+    assert page.revision.progress.counts.records == len(every)
+    assert page.revision.progress.rows == len(expected)
+
+
 async def test_sessions_grow_and_join(clicks, working):
-    sql = "select page, session_window(event_time, '20 seconds').start since, count(*) clicks from c group by page, session_window(event_time, '20 seconds')"
     await clicks.catalog.put_stream(CHANGES, StreamSpec())
 
     def at(page: str, *seconds: int) -> list[Record]:
@@ -366,7 +422,7 @@ async def test_sessions_grow_and_join(clicks, working):
 
     async with working(VIEW_JOBS):
         sink = ViewSink(stream=CHANGES.name)
-        await clicks.views.put(VIEW, replace(tracked(spec(sql)), into=(sink,)))
+        await clicks.views.put(VIEW, replace(tracked(spec(SESSIONS)), into=(sink,)))
         await rows_at(clicks, await put_clicks(clicks, *at("a", 0, 30), *at("b", 5, 5)))
         page = await rows_at(clicks, await put_clicks(clicks, *at("a", 15), *at("b", 60)))
         start = "1970-01-01T00:00:00Z"

@@ -15,7 +15,7 @@ VIEW_TRANSACTIONS_AT_ONCE = 4  # of the views of a batch, on the connections of 
 VIEW_CODEGEN_RECORDS = (
     2_000  # a smaller batch costs less interpreted than its code costs to generate
 )
-VIEW_PARSE_RECORDS = 2_000  # a batch of so many is parsed once for all its views
+VIEW_PARSE_RECORDS = 2_000  # a batch of 2,000 or more is parsed once for all its views
 VIEW_BACKLOG_RECORDS = (
     100_000  # of a batch behind its read, shared by the revisions over a stream: others wait for it
 )

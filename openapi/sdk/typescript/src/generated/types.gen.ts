@@ -18992,7 +18992,7 @@ export type ReadViewRowsData = {
     };
     query?: {
         /**
-         * Only rows with this value of the first column of the key; repeat for the next columns.
+         * Only rows with this value of the first column of the key; repeat for the next columns. A window as a whole is given by its start.
          */
         key?: Array<string>;
         /**
@@ -19057,7 +19057,7 @@ export type ListViewSourcesData = {
     };
     query?: {
         /**
-         * Only rows with this value of the first column of the key; repeat for the next columns.
+         * Only rows with this value of the first column of the key; repeat for the next columns. A window as a whole is given by its start.
          */
         key?: Array<string>;
         limit?: number;
