@@ -25,7 +25,7 @@ from spark_worker.sql.fence import SqlFence
 from spark_worker.sql.nodes import QUERIES
 from spark_worker.sql.refusal import SqlRefused, first_line
 from spark_worker.views.planning.planner import FENCED_SETTINGS, refusal_of
-from spark_worker.views.planning.prepared import JSON
+from spark_worker.views.planning.plans import JSON
 from storage.domain import limits
 from storage.domain.queries.query import REFUSED_AT, QuerySpec
 from storage.domain.queries.result import QueryResult, RelationRead

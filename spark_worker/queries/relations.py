@@ -20,7 +20,7 @@ from spark_worker.queries.records import RecordPiece, RecordsDeleted, read_in_pr
 from spark_worker.runtime.job_context import JobContext, PermanentFailure
 from spark_worker.settings import TaskSettings
 from spark_worker.sql.refusal import SqlRefused
-from spark_worker.views.planning.prepared import JSON
+from spark_worker.views.planning.plans import JSON
 from spark_worker.views.planning.records import (
     RAW,
     TABLE,

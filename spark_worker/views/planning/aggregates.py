@@ -12,6 +12,7 @@
 A merge sees at most two rows of a key: the stored one, and that of the batch.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as sf
 
-from spark_worker.views.planning.plans import Plans, children
+from spark_worker.views.planning.plans import JSON, Plans, children
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -52,7 +53,14 @@ _SKETCHED = frozenset({"int", "bigint", "string", "binary"})
 _FIRSTS = frozenset({"first", "first_value", "any_value"})
 _LASTS = frozenset({"last", "last_value"})
 _LISTS = frozenset({"array_agg", "collect_list"})
-_INEXACT = frozenset({"float", "double"})
+_INEXACT = re.compile(r"(?:^|[:<,])(float|double)(?=$|[>,])")
+_HASHED = frozenset(
+    {
+        *("boolean", "tinyint", "smallint", "int", "bigint", "string"),
+        *("date", "timestamp", "timestamp_ntz"),
+    }
+)
+"""Types whose sets Spark merges by hashing; those of others take the square of their size."""
 _NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "float", "double"})
 
 MERGEABLE = frozenset(
@@ -101,7 +109,7 @@ def partial_of(plans: Plans, aggregate: Any, place: "Column | None") -> PartialA
         arguments = [sf.when(condition, argument) for argument in arguments]
     if is_distinct or name == "collect_set":
         types = [str(part.dataType().simpleString()) for part in children(function)]
-        return _values(name, arguments, types)
+        return _set(name, arguments, types)
     if name in ("count", "count_if"):
         return _simple(plans.column(aggregate), sf.sum, lambda value: sf.coalesce(value, sf.lit(0)))
     if name in _SELF_MERGING:
@@ -209,18 +217,31 @@ def _by(value: "Column", order: "Column", *, is_max: bool) -> PartialAggregate:
     )
 
 
-def _values(name: str, arguments: Sequence["Column"], types: Sequence[str]) -> PartialAggregate:
-    """Set of the distinct values; of several arguments, of those rows that have no null."""
-    if inexact := _INEXACT & set(types):
-        raise NotMergeable(f"{name}(distinct {min(inexact)})")
-    value = arguments[0]
-    if len(arguments) > 1:
+def _set(name: str, arguments: Sequence["Column"], types: Sequence[str]) -> PartialAggregate:
+    """Distinct values; of several arguments, of those records in which none is null."""
+    for type_ in types:
+        if inexact := _INEXACT.search(type_):
+            raise NotMergeable(f"{name}(distinct {inexact[1]})")
+    value, [type_, *others] = arguments[0], types
+    is_hashed = not others and (type_ in _HASHED or type_.startswith("decimal"))
+    if not is_hashed:
         present = reduce(and_, [argument.isNotNull() for argument in arguments])
-        value = sf.when(present, sf.struct(*arguments))
+        names = [f"v{nth}" for nth in range(len(arguments))]
+        named = [one.alias(own) for one, own in zip(arguments, names, strict=True)]
+        value = sf.when(present, sf.to_json(sf.struct(*named), JSON))
+
+    def result(values: "Column") -> "Column":
+        if name == "count":
+            return sf.size(values).cast("bigint")
+        if not is_hashed:
+            schema = f"struct<v0:{type_}>"
+            values = sf.transform(values, lambda one: sf.from_json(one, schema, JSON)["v0"])
+        return sf.array_sort(values)
+
     return _simple(
         sf.collect_set(value),
-        lambda values: sf.array_distinct(sf.flatten(sf.collect_list(values))),
-        sf.array_sort if name == "collect_set" else lambda values: sf.size(values).cast("bigint"),
+        lambda sets: sf.array_distinct(sf.flatten(sf.collect_list(sets))),
+        result,
     )
 
 

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 RELATION = "LogicalRDD"
 """Class of an empty relation that the optimizer does not evaluate."""
 ATTRIBUTE = "AttributeReference"
-
+JSON = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    "timeZone": "UTC",
+    "ignoreNullFields": "false",
+}
+"""Options that keep every value of a key or a state."""
 
 _SELECTING = frozenset({"Project", "Aggregate", "Expand"})
 """Nodes that name the columns of their child which they use."""

@@ -26,6 +26,7 @@ from spark_worker.views.planning.aggregates import PartialAggregate, partial_of
 from spark_worker.views.planning.layers import Layers, record_columns, uses_window
 from spark_worker.views.planning.outputs import AGGREGATE, NotStorable, Outputs
 from spark_worker.views.planning.plans import (
+    JSON,
     Plans,
     Template,
     class_name,
@@ -39,13 +40,6 @@ from storage.domain.views.view import ViewInput
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-JSON = {
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-    "timeZone": "UTC",
-    "ignoreNullFields": "false",
-}
-"""Options that keep every value of a key or a state."""
 STATES = pa.schema(
     [
         pa.field("view", pa.int32()),

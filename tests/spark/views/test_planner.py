@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from spark_worker.sql.refusal import SqlRefused
 from spark_worker.views.executor import NO_TABLES, Executor, State
 from spark_worker.views.planning.planner import ViewPlanner
-from spark_worker.views.planning.prepared import JSON, PreparedView
+from spark_worker.views.planning.plans import JSON
+from spark_worker.views.planning.prepared import PreparedView
 from spark_worker.views.planning.records import (
     declared_columns,
     parsed_columns,
@@ -58,6 +59,7 @@ QUERIES = {
     "twice": "select page, count(*) n, count(*) + 1 m, page as again from c group by page",
     "distinct": "select page, count(distinct person) n, count(distinct person, ok) b, count(distinct price) filter (where ok) p, count(distinct at) a, min(distinct ms) m from c group by page",
     "set": "select page, array_sort(collect_set(person)) p, size(collect_set(price)) n, array_sort(collect_set(data)) d from c where page = '/' group by page",
+    "set of structs": "select ok, array_sort(collect_set(struct(page, price, at))) s, count(distinct struct(page, ok)) n, count(distinct data) d, count(distinct page, at, data) filter (where ms > 9) m from c group by ok",
     "list": "select page, slice(collect_list(ms), -3, 3) l, array_agg(struct(person, ok)) filter (where ms > 900) a from c where ms is not null group by page having size(collect_list(page)) > 3",
     "case": "select case when ms > 100 then 'slow' else 'fast' end speed, count(*) n from c group by 1",
 }
@@ -262,6 +264,7 @@ REFUSED = {
     "select distinct page from c": "select distinct",
     "select page, sum(distinct ms) from c group by page": "sum(distinct",
     "select page, count(distinct cast(ms as double)) from c group by page": "count(distinct double)",
+    "select page, collect_set(struct(price, cast(ms as float) as f)) from c group by page": "collect_set(distinct float)",
     "select page, listagg(person) from c group by page": "listagg",
     "select v, collect_list(v) from (select value v from c) group by v": "without arrival_time, shard and offset",
     "select a.page, count(*) n from c a join c b on a.key = b.key group by 1": "a join of the stream with itself",
