@@ -39,7 +39,7 @@ from storage.domain.errors import StreamNotFound, StreamRecreated
 from storage.domain.jobs import LeaseLost, wait_after_ms
 from storage.domain.names import StreamName, ViewName
 from storage.domain.streams.stream import StreamRead
-from storage.domain.views.progress import ViewBatch, ViewRevision
+from storage.domain.views.progress import ViewBatch
 from storage.streams.seek import positions_since
 from storage.views.scans import ScanRevision, ViewConflict, ViewTooLarge
 from storage.views.sinks import OnSent
@@ -215,20 +215,22 @@ class _Scan:
         """Set the first positions of revisions that do not start at the oldest records."""
         for entry in cohort:
             try:
-                positions = self._work.call(self._first_positions(entry.revision))
+                positions = self._work.call(self._first_positions(entry))
             except (StreamNotFound, StreamRecreated):
                 self._stop([entry], _DELETED)
             else:
                 self._work.call(self._store(entry, start_batch(entry.revision, positions)))
         return True
 
-    async def _first_positions(self, revision: ViewRevision) -> dict[int, int]:
+    async def _first_positions(self, entry: ScanRevision) -> dict[int, int]:
+        """Return where a revision starts: a later one of a view as the first one did."""
+        revision = entry.revision
         since = revision.query.input.start_time_ms
         return await positions_since(
             self._work.storage.record_reader,
             self._work.storage.catalog,
             self._stream,
-            revision.created_at_ms if since is None else since,
+            entry.view.created_at_ms if since is None else since,
             revision.stream_id,
         )
 

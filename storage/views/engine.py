@@ -369,7 +369,6 @@ class Views:
             plan=plan,
             stream_id=stream.stream_id,
             state=RevisionState.BUILDING if before else RevisionState.ACTIVE,
-            created_at_ms=self._clock.now_ms(),
         )
 
     async def _ensure_scan(self, stream: StreamName) -> None:

@@ -42,7 +42,7 @@ VIEWS = table("name", "stream", "late", "keep_seconds", "paused", "changed_at")
 COLUMNS = table("name", "type")
 SOURCES = table("shard", "offset", "arrival_time", "key", "data")
 BATCHES = table("batch", "at", "records", "late", "bad", "gaps", "rows", "seconds")
-PLANNED = ("output", "key", "window_seconds", "step_seconds", "aggregates")
+PLANNED = ("output", "key", "window_seconds", "step_seconds", "session_gap_seconds", "aggregates")
 WAIT_S = 20
 OUTCOME = (
     *("state", "stopped", "failure", "revision", "progress", "building", "former", "report"),

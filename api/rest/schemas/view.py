@@ -118,7 +118,10 @@ class ViewInputConfig(Mapped, Config):
     ] = in_seconds(limits.VIEW_IDLE_MS_DEFAULT)
     start: Annotated[
         StartAt,
-        Field(strict=False, description="First record of a new revision."),
+        Field(
+            strict=False,
+            description="First record of the rows. `latest`: the first one after the view was created.",
+        ),
     ] = StartAt.EARLIEST
     start_time: Annotated[
         Moment | None,

@@ -131,7 +131,6 @@ class ViewRevision(msgspec.Struct, frozen=True, kw_only=True):
     is_rebuild: bool = False
     report: RevisionReport | None = None
     former_until_ms: int | None = None
-    created_at_ms: int = 0
 
 
 class RowChange(msgspec.Struct, frozen=True, kw_only=True):

@@ -52,7 +52,6 @@ class ViewRevisionRow(SQLModel, table=True):
     is_rebuild: bool = Field(default=False)
     report: dict[str, Any] | None = Field(default=None, sa_type=JSONB, nullable=True)
     former_until_ms: int | None = Field(default=None, sa_type=BigInteger)
-    created_at_ms: int = Field(sa_type=BigInteger)
 
 
 class ViewOutputRow(SQLModel, table=True):

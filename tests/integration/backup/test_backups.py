@@ -365,7 +365,7 @@ QUERY = """
 VIEW = """
     insert into views values ('default', 'v', '{}', 1, 0, 0, 'i');
     insert into view_revisions values
-      ('r', 'i', 'default', 'clicks', 's', 1, '{}', '{}', 'active', '{"batch": 1, "messages": 7}', '', 0, false, 0);
+      ('r', 'i', 'default', 'clicks', 's', 1, '{}', '{}', 'active', '{"batch": 1, "messages": 7}', '', 0, false);
     insert into view_rows values ('r', 'a', '{"n": 1.50}', '', null, 1, 0);
     insert into view_sinks values ('i', 'queue:q', 1, 6, '');
     insert into view_outbox values ('i', 'queue:q', 1, 6, 1, 'insert', 'a', '{"n": 1.50}', null)

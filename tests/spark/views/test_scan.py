@@ -164,8 +164,13 @@ async def test_view_starts_at_its_creation_if_asked(clicks, working):
         await clicks.views.put(VIEW, spec(start=StartAt.LATEST))
         await until(clicks, VIEW, lambda status: status.active.progress.batch > 0)
         page = await rows_at(clicks, await put_clicks(clicks, click("new")))
+        await clicks.views.rebuild(VIEW)
+        await until(clicks, VIEW, lambda status: status.active.report is not None)
+        report = (await clicks.views.status(VIEW)).active.report
 
     assert by_page(page) == {"new": 1}
+    assert report is not None
+    assert (report.is_exact, report.records, report.removed) == (True, 1, 0)
 
 
 async def test_another_query_answers_once_it_has_caught_up(clicks, working):

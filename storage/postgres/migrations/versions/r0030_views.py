@@ -70,7 +70,6 @@ def _create_revisions() -> None:
         sa.Column("failure", sa.Text, nullable=False),
         sa.Column("failures", sa.Integer, nullable=False),
         sa.Column("is_stopped", sa.Boolean, nullable=False),
-        sa.Column("created_at_ms", sa.BigInteger, nullable=False),
     )
     op.create_index(
         "view_revisions_present",
