@@ -1288,9 +1288,25 @@ select coalesce(n.key, o.key) as key, coalesce(n.window_end_ms, o.window_end_ms)
  order by 1;
 
 
--- name: owe_view_messages
+-- name: advance_view_revision
+-- The revision's row is locked. One statement, since each batch of each view makes it.
+with advanced as (
+  update view_revisions
+     set progress = cast(:progress as jsonb), failures = 0, failure = ''
+   where revision_id = :revision_id
+), added as (
+  insert into view_batches (revision_id, batch, before, after, watermark_ms, counts, rows, milliseconds, at_ms)
+  values (:revision_id, :batch, cast(:before as jsonb), cast(:after as jsonb), :watermark_ms, cast(:counts as jsonb),
+          :rows, :milliseconds, :at_ms)
+), forgotten as (
+  delete from view_batches where revision_id = :revision_id and batch <= :oldest
+)
+select pg_notify(:channel, :view_id);
+
+
+-- name: enqueue_view_messages
 -- The revision's row is locked, so its sequences rise.
-with owed as (
+with enqueued as (
   insert into view_outbox (view_id, sink, revision, sequence, batch, change, key, output, before)
   select :view_id, m.sink, :revision, :first + m.nth - 1, :batch, m.change, m.key, m.output, m.before
     from unnest(cast(:sinks as text[]), cast(:changes as text[]), cast(:keys as text[]),
@@ -1299,12 +1315,26 @@ with owed as (
   returning sink
 )
 insert into view_sinks as s (view_id, sink, pending, sent, failure)
-select :view_id, sink, count(*), 0, '' from owed group by sink order by sink
+select :view_id, sink, count(*), 0, '' from enqueued group by sink order by sink
     on conflict (view_id, sink) do update set pending = s.pending + excluded.pending;
 
 
+-- name: pending_view_messages
+-- A snapshot: a message that comes meanwhile has a greater sequence, and is sent by the next call.
+select revision, sequence, batch, change, key, output, before
+  from (select o.*, sum(octet_length(coalesce(output, '')) + octet_length(coalesce(before, '')))
+                      over (order by revision, sequence rows between unbounded preceding and 1 preceding) as bytes_before
+          from (select *
+                  from view_outbox
+                 where view_id = :view_id and sink = :sink
+                 order by revision, sequence
+                 limit :limit) o) m
+ where coalesce(bytes_before, 0) < :bytes_max
+ order by revision, sequence;
+
+
 -- name: settle_view_messages
--- A message that is owed meanwhile has a greater sequence. Who sends it twice deletes it once.
+-- A message that is enqueued meanwhile has a greater sequence. A message that is sent twice is counted once.
 with settled as (
   delete from view_outbox
    where view_id = :view_id and sink = :sink and (revision, sequence) <= (:revision, :sequence)
@@ -1327,8 +1357,8 @@ select v.name as view, s.*
  limit :limit;
 
 
--- name: keep_view_sinks
--- The view's row is locked, and a batch that owes messages shares that lock.
+-- name: delete_removed_view_sinks
+-- The view's row is locked, and a batch that enqueues messages shares that lock.
 with removed as (
   delete from view_sinks where view_id = :view_id and sink <> all(cast(:sinks as text[]))
   returning sink

@@ -103,7 +103,8 @@ class Views:
             revisions = await locked.revisions()
             put = await self._store.put_locked(locked, name, spec, **options)
             view = put.definition
-            await locked.keep_sinks(view)
+            await self._check_cycle(locked, view)
+            await locked.delete_removed_sinks(view)
             if stream is not None:
                 await locked.restart(view)
             if not revisions or not _reads(revisions[0], spec.query, stream):
@@ -153,15 +154,16 @@ class Views:
                 raise StorageBusy(_CHANGED)
             options = PutOptions(replace_pause=True)
             put = await self._store.put_locked(locked, name, spec, **options)
+            await self._check_cycle(locked, put.definition)
             await locked.restart(put.definition)
-            await locked.begin_again(status.former, newest.number + 1)
+            await locked.reactivate(status.former, newest.number + 1)
         await self._ensure_scan(_stream_of(put.definition))
         return put.definition
 
     async def rebuild(self, name: ViewName, *, if_match: int | None = None) -> View:
         """Build a revision of the present query, in place of one that is being built.
 
-        When it replaces the active one, their rows are compared. Raises ValidationFailed if its stream was deleted.
+        When it replaces the active one, their rows are compared if that has the same query. Raises ValidationFailed if its stream was deleted.
         """
         current = await self.get(name)
         stream = await self._stream(name, current.spec.query, required=True)
@@ -172,7 +174,10 @@ class Views:
                 raise StorageBusy(_CHANGED)
             [same, *_] = [one for one in revisions if one.query == view.spec.query]
             revision = self._revision(view, same.plan, stream, revisions)
-            await locked.begin(with_changes(revision, is_rebuild=True), stream.name)
+            is_rebuild = any(
+                one.state is RevisionState.ACTIVE and one.query == same.query for one in revisions
+            )
+            await locked.begin(with_changes(revision, is_rebuild=is_rebuild), stream.name)
         await self._ensure_scan(stream.name)
         return view
 
@@ -189,7 +194,7 @@ class Views:
     async def delete(self, name: ViewName, *, if_match: int | None = None) -> View:
         """Delete the view; its rows are deleted by a maintenance task. Returns its definition.
 
-        What its sinks were owed and did not get is deleted too.
+        Pending messages of its sinks are deleted too.
         """
         revisions = [revision.number for _, revision in await self._rows.with_revisions(name)]
         view = await self._store.delete(name, if_match=if_match)
@@ -291,7 +296,7 @@ class Views:
             )
 
     async def _check_rows_of_sinks(self, name: ViewName, spec: ViewSpec, plan: ViewPlan) -> None:
-        """Raise ValidationFailed for sinks that do not fit the rows, or change them for ever."""
+        """Raise ValidationFailed for sinks that do not fit the rows."""
         columns = {column.name for column in plan.columns}
         for nth, sink in enumerate(spec.into):
             if sink.emit is Emit.FINAL and not plan.has_windows:
@@ -300,7 +305,6 @@ class Views:
             if unknown := sorted(sink.columns - columns):
                 detail = f"The rows have no column '{unknown[0]}'"
                 raise ValidationFailed.at(f"/into/{nth}/when", detail, "not_found")
-        await self._check_cycle(name, spec)
 
     async def _check_target(self, target: QueueName | StreamName, pointer: str) -> None:
         try:
@@ -317,10 +321,13 @@ class Views:
             detail = "The stream requires event times, which changes of rows do not have"
             raise ValidationFailed.at(pointer, detail, "conflict")
 
-    async def _check_cycle(self, name: ViewName, spec: ViewSpec) -> None:
+    async def _check_cycle(self, locked: LockedView, view: View) -> None:
         """Raise ValidationFailed if views would append to each other's streams for ever."""
-        source, targets = spec.query.input.stream, await self._rows.sinks_of(name.namespace)
-        pending, reached = [sink.stream for sink in spec.into if sink.stream], set[str]()
+        pending = [sink.stream for sink in view.spec.into if sink.stream]
+        if not pending:
+            return
+        targets = await locked.sinks_of(view.name.namespace)
+        source, reached = view.spec.query.input.stream, set[str]()
         while pending:
             if (current := pending.pop()) == source:
                 detail = f"A view of {source!r} would change {source!r} again through its sinks"
@@ -346,7 +353,7 @@ class Views:
             plan = revision.plan if plan is None and revision.query == query else plan
             if stream is not None and _reads(revision, query, stream):
                 if revision.state is RevisionState.FORMER:
-                    await locked.begin_again(revision, revisions[0].number + 1)
+                    await locked.reactivate(revision, revisions[0].number + 1)
                 else:
                     await locked.end(view.view_id, RevisionState.BUILDING)
                 return

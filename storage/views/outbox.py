@@ -1,4 +1,4 @@
-"""Outbox of a batch: the messages that it owes to the sinks of its view."""
+"""Outbox of a batch: its messages for the sinks of the view."""
 
 from collections.abc import Mapping, Sequence
 
@@ -63,7 +63,7 @@ class ViewOutbox:
     async def store(self, first: int, batch: int) -> int:
         """Store the messages, with sequences from `first`; return the next sequence."""
         messages, self._messages = self._messages, []
-        await self._locked.owe(messages, first, batch)
+        await self._locked.enqueue(messages, first, batch)
         return first + len(messages)
 
 

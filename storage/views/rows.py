@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import attrs
+from msgspec.structs import replace
 
+from storage.concurrency.bounded_cache import BoundedCache
 from storage.domain import limits
 from storage.domain.definitions import page_limit
 from storage.domain.errors import ValidationFailed, ViewBehind, ViewNotFound
@@ -18,6 +20,7 @@ from storage.postgres.repositories.view_batches import StoredRow, ViewBatchRows
 from storage.postgres.repositories.views import ViewRows
 from storage.views.progress_waiters import ProgressWaiters
 
+_REVISIONS_CACHED_MAX = 1_000  # their queries and plans do not change
 _FALLBACK_S = 5.0  # an announcement may be missed, while the listener has no connection
 
 
@@ -28,6 +31,9 @@ class ViewRowReader:
     _views: ViewRows
     _rows: ViewBatchRows
     _waiters: ProgressWaiters
+    _revisions: BoundedCache[ViewName, ViewRevision] = attrs.field(
+        factory=lambda: BoundedCache(_REVISIONS_CACHED_MAX), init=False
+    )
 
     async def read(self, name: ViewName, query: RowQuery) -> RowPage:
         """Return rows of a view in the order of their keys.
@@ -38,10 +44,22 @@ class ViewRowReader:
         wait_ms = max(0, min(query.wait_ms, limits.VIEW_WAIT_MS))
         deadline_s = _now_s() + wait_ms / limits.SECOND_MS
         while True:
-            revision = await self._awaited(name, query, deadline_s)
-            page = await self._page(revision, query)
-            if page is not None:
-                return page
+            revision = await self._active(name)
+            with self._waiters.waiting(revision.view_id) as advanced:
+                while True:
+                    advanced.clear()
+                    page = await self._page(revision, query)
+                    if page is None:
+                        break  # it is not active any more
+                    if _includes(page.revision.progress, query):
+                        return page
+                    left_s = deadline_s - _now_s()
+                    if left_s <= 0:
+                        raise _behind(page.revision.progress, query)
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(min(left_s, _FALLBACK_S)):
+                            await advanced.wait()
+            self._revisions.pop(name, None)
 
     async def read_one(
         self, name: ViewName, key: Sequence[str]
@@ -57,9 +75,11 @@ class ViewRowReader:
                 detail = f"Must have the values of all {columns} columns of the key"
                 raise ValidationFailed.at("/key", detail)
             keys = key_range(RowQuery(key=tuple(key)), revision.plan)
-            row = await self._rows.find(revision.revision_id, keys)
-            if row is not None:
-                return row
+            read = await self._rows.find(revision, keys)
+            if read is not None:
+                progress, row = read
+                return replace(revision, progress=progress), row
+            self._revisions.pop(name, None)
 
     async def snapshot(self, name: ViewName, rows_max: int, bytes_max: int) -> RowPage | None:
         """Return all rows of a view, of one batch; None if they are more than that.
@@ -68,46 +88,42 @@ class ViewRowReader:
         """
         while True:
             revision = await self._active(name)
-            read = await self._rows.snapshot(revision.revision_id, rows_max + 1, bytes_max)
+            read = await self._rows.snapshot(revision, rows_max + 1, bytes_max)
             if read is None:
-                continue  # it has been replaced since it was looked up
-            revision, rows = read
+                self._revisions.pop(name, None)
+                continue
+            progress, rows = read
             if len(rows) > rows_max or sum(map(len, rows)) > bytes_max:
                 return None
-            return RowPage(rows=tuple(rows), revision=revision)
-
-    async def _awaited(self, name: ViewName, query: RowQuery, deadline_s: float) -> ViewRevision:
-        """Return the active revision as soon as it includes the record. Raises ViewBehind."""
-        revision = await self._active(name)
-        with self._waiters.waiting(revision.view_id) as advanced:
-            while not _includes(revision.progress, query):
-                left_s = deadline_s - _now_s()
-                if left_s <= 0:
-                    raise _behind(revision.progress, query)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(min(left_s, _FALLBACK_S)):
-                        await advanced.wait()
-                advanced.clear()
-                revision = await self._active(name)
-        return revision
+            return RowPage(rows=tuple(rows), revision=replace(revision, progress=progress))
 
     async def _active(self, name: ViewName) -> ViewRevision:
-        """Return the active revision. Raises ViewNotFound."""
+        """Return the revision that is active, or was: a read of its rows says which.
+
+        Raises ViewNotFound.
+        """
+        if (cached := self._revisions.get(name)) is not None:
+            return cached
         for _, revision in await self._views.with_revisions(name):
             if revision.state is RevisionState.ACTIVE:
+                self._revisions[name] = revision
                 return revision
         raise ViewNotFound(f"View '{name.name}' does not exist.")
 
     async def _page(self, revision: ViewRevision, query: RowQuery) -> RowPage | None:
         """Return rows of a revision; None if it is not active any more."""
         keys, limit = key_range(query, revision.plan), page_limit(query.limit)
-        read = await self._rows.read(revision.revision_id, keys, limit + 1)
+        read = await self._rows.read(revision, keys, limit + 1)
         if read is None:
             return None
-        revision, rows = read
+        progress, rows = read
         page = rows[:limit]
         next_key = page[-1].key if len(rows) > limit else None
-        return RowPage(rows=tuple(row.output for row in page), revision=revision, next_key=next_key)
+        return RowPage(
+            rows=tuple(row.output for row in page),
+            revision=replace(revision, progress=progress),
+            next_key=next_key,
+        )
 
 
 def _now_s() -> float:

@@ -84,7 +84,7 @@ class ViewScans:
         """Store the rows and the progress of a batch in one transaction; return the progress.
 
         Rows whose windows ended `keep_ms` before the watermark are deleted, at most VIEW_SWEEP_ROWS. What the sinks of the active
-        revision are owed is stored with it. Raises ViewConflict, also for a view that was paused, and ViewTooLarge.
+        revision are to get is stored with it. Raises ViewConflict, also for a view that was paused, and ViewTooLarge.
         """
         async with self._rows.locked(claim, revision_id, running=view) as locked:
             if locked is None or not _is_at(locked.revision.progress, batch.before):
@@ -112,7 +112,7 @@ class ViewScans:
     async def promote(self, claim: JobLease, view: View, revision_id: str) -> None:
         """Let a revision that was built answer reads, in place of the active one.
 
-        Sinks are owed the rows in which the two differ, and the report of a rebuild has them. The active one is kept as the former one
+        Sinks get the rows in which the two differ, and the report of a rebuild has them. The active one is kept as the former one
         for the view's `keep_former_ms`, unless it has stopped. No effect if it is active. Raises ViewConflict if it was deleted.
         """
         async with self._rows.locked(claim, revision_id, running=view) as locked:

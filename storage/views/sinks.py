@@ -1,4 +1,4 @@
-"""Delivery of the messages that the sinks of views are owed.
+"""Delivery of the outbox to the sinks of views.
 
     batch ──▶ outbox, in its transaction ──▶ sink ──▶ deleted from the outbox
 
@@ -30,7 +30,7 @@ from storage.domain.replays.replay import group_for
 from storage.domain.streams.idempotence import SequencedBatch
 from storage.domain.views.sink import SinkState, ViewSink
 from storage.domain.views.view import View
-from storage.postgres.repositories.view_sinks import OwedMessage, SinkBehind, ViewSinkRows
+from storage.postgres.repositories.view_sinks import PendingMessage, SinkBehind, ViewSinkRows
 from storage.queues.engine import Queues
 from storage.streams.engine import Streams
 
@@ -83,10 +83,10 @@ class ViewSinks:
     async def deliver(
         self, views: Sequence[View], on_sent: OnSent = lambda *_: None
     ) -> Collection[str]:
-        """Send what sinks are owed; return the ids of views whose sinks are too far behind."""
+        """Send pending messages; return the ids of views whose sinks are too far behind."""
         with_sinks = [view for view in views if view.spec.into]
         states = await self._states(with_sinks)
-        owed = [
+        waiting = [
             (view, sink, state)
             for view in with_sinks
             for sink in view.spec.into
@@ -94,25 +94,27 @@ class ViewSinks:
             if state.sink == sink.label and state.pending
         ]
         send = partial(self._deliver, on_sent)
-        left = await in_batches(owed, send, limits.VIEW_TRANSACTIONS_AT_ONCE)
+        left = await in_batches(waiting, send, limits.VIEW_TRANSACTIONS_AT_ONCE)
         return {
             view.view_id
-            for (view, _, _), pending in zip(owed, left, strict=True)
+            for (view, _, _), pending in zip(waiting, left, strict=True)
             if pending >= limits.VIEW_OUTBOX_MAX
         }
 
     async def _states(self, views: Sequence[View]) -> Mapping[str, Sequence[SinkState]]:
         return await self._rows.states([view.view_id for view in views])
 
-    async def _deliver(self, on_sent: OnSent, owed: tuple[View, ViewSink, SinkState]) -> int:
-        """Send what a sink is owed until it refuses; return the number of messages that are left."""
-        view, sink, state = owed
+    async def _deliver(self, on_sent: OnSent, waiting: tuple[View, ViewSink, SinkState]) -> int:
+        """Send the pending messages of a sink until it refuses; return the number of messages that are left."""
+        view, sink, state = waiting
         place, pending = (view.view_id, sink.label), state.pending
         retry = self._retries.get(place)
         if retry is not None and time.monotonic() < retry.at_s:
             return pending
         try:
-            while messages := await self._rows.owed(*place, limits.VIEW_SINK_MESSAGES):
+            while messages := await self._rows.pending(
+                *place, limits.VIEW_SINK_MESSAGES, limits.VIEW_SINK_BYTES
+            ):
                 await self._send(view, sink, messages)
                 fault("view.sent")
                 await self._rows.settle(*place, messages)
@@ -139,7 +141,7 @@ class ViewSinks:
         logger.warning("view_sink_failed", extra=facts, exc_info=bug)
         await self._rows.fail(view.view_id, sink.label, failure)
 
-    async def _send(self, view: View, sink: ViewSink, messages: Sequence[OwedMessage]) -> None:
+    async def _send(self, view: View, sink: ViewSink, messages: Sequence[PendingMessage]) -> None:
         """Add the messages that the target does not have. Raises what its append does."""
         batch = SequencedBatch(
             [_producer_id(view, message.revision) for message in messages],
@@ -193,7 +195,7 @@ def _producer_id(view: View, revision: int) -> str:
     return f"view {view.view_id} {revision}"
 
 
-def _body(view: View, message: OwedMessage) -> bytes:
+def _body(view: View, message: PendingMessage) -> bytes:
     """Return the JSON of a message; the rows are JSON already."""
     return (
         f'{{"change":"{message.change}","row":{message.row or "null"},"before":{message.before or "null"},'

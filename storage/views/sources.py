@@ -1,6 +1,6 @@
 """Sources of a row: the ranges that it stores, and its records in them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 
 import attrs
@@ -60,13 +60,17 @@ class ViewSourceReader:
         *,
         limit: int = limits.PAGE_ITEMS_DEFAULT,
         after: RecordLocation | None = None,
+        authorise: Callable[[StreamName], object],
     ) -> RowSources:
         """Return the sources of the row with a key, and its records from a location on.
 
+        `authorise` is called with the stream of the records, which is not that of the definition while another revision is built.
         At most `limit` records and VIEW_SOURCES_BYTES_MAX bytes, among VIEW_SOURCES_SEARCHED_MAX records. Raises ViewNotFound,
         ValidationFailed for another key than that of one row, ViewSourcesUntracked, ViewSourcesPending.
         """
         revision, row = await self._rows.read_one(name, key)
+        stream = StreamName(revision.query.input.stream, name.namespace)
+        authorise(stream)
         if revision.query.sources is SourceMode.NONE:
             raise ViewSourcesUntracked(
                 f"View '{name.name}' does not track the sources of its rows; set `sources` to `range`."
@@ -75,7 +79,6 @@ class ViewSourceReader:
             return RowSources(revision=revision)
         ranges = row.sources or {}
         result = await self._search(name.namespace, revision, row.key, _from(ranges, after), limit)
-        stream = StreamName(revision.query.input.stream, name.namespace)
         source = RecordSource(self._reader, stream, revision.stream_id)
         records = await _read(source, result.records)
         is_cut = len(records) < len(result.records)

@@ -12,6 +12,7 @@ from api.native.dependencies import PrincipalDep, StorageDep, ViewPath, may
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import ViewSourcesPending
+from storage.domain.names import StreamName
 from storage.domain.streams.stream import LogRecord
 from storage.domain.views.source_search import RecordLocation
 
@@ -33,18 +34,24 @@ async def show_sources(
     after: After = "",
 ) -> Response:
     """Show a row of a view, and the records that contributed to it, page by page."""
-    stream = (await storage.views.get(view)).spec.query.input.stream
-    storage.authorizer.authorise(principal, Action.STREAM_READ, f"{view.namespace}/{stream}")
+    streams: list[str] = []
+
+    def authorise(stream: StreamName) -> None:
+        storage.authorizer.authorise(principal, Action.STREAM_READ, str(stream))
+        streams.append(stream.name)
+
     start = RecordLocation(*map(int, after.split(":"))) if after else None
     trouble, sources = "", None
     try:
-        sources = await storage.view_sources.read(view, key, limit=PAGE_ROWS, after=start)
+        sources = await storage.view_sources.read(
+            view, key, limit=PAGE_ROWS, after=start, authorise=authorise
+        )
     except ViewSourcesPending as error:
         trouble = error.detail
     return context.render(
         "view_sources.html",
         view=view,
-        stream=stream,
+        stream=streams[-1],
         key=key,
         trouble=trouble,
         sources=sources,

@@ -19,7 +19,7 @@ from api.rest.schemas.view_rows import ViewAsOf, ViewRowsOut, ViewSourcesOut
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import InvalidCursor, ValidationFailed
-from storage.domain.names import ViewName
+from storage.domain.names import StreamName, ViewName
 from storage.domain.views.rows import RowPage, RowQuery
 from storage.domain.views.source_search import RecordLocation
 from storage.views.sources import RowSources
@@ -165,15 +165,18 @@ async def list_view_sources(
     response is 503 `view_sources_pending`. The records of tables, as they are now, decide about joins, and late records that the view
     dropped are listed too. The caller also needs `stream:read` on the stream.
     """
-    described = await storage.views.get(view)
-    stream = described.spec.query.input.stream
-    storage.authorizer.authorise(principal, Action.STREAM_READ, f"{view.namespace}/{stream}")
+
+    def authorise(stream: StreamName) -> None:
+        storage.authorizer.authorise(principal, Action.STREAM_READ, str(stream))
+
     about = ("sources", view.name, *(key or ()))
     revision_id, place = "", None
     if cursor:
         revision_id, *shard_offset = decode_cursor(cursor, about, tuple[str, int, int])
         place = RecordLocation(*shard_offset)
-    sources = await storage.view_sources.read(view, key or (), limit=limit, after=place)
+    sources = await storage.view_sources.read(
+        view, key or (), limit=limit, after=place, authorise=authorise
+    )
     if cursor and sources.revision.revision_id != revision_id:
         raise InvalidCursor(_OTHER_QUERY)
     return Response(_sources_body(sources, about), media_type="application/json")

@@ -47,7 +47,7 @@ class RowUpdate(NamedTuple):
 
 
 class SinkMessage(NamedTuple):
-    """Message that a sink is owed: a change, the row's key as text, and the row as JSON."""
+    """Message for a sink: a change, the row's key as text, and the row as JSON."""
 
     sink: str
     change: ChangeKind
@@ -70,7 +70,7 @@ class _Row:
 
 
 class ViewChanges:
-    """Converts updates of a view's rows to the messages that its sinks are owed."""
+    """Converts updates of a view's rows to the messages for its sinks."""
 
     def __init__(self, plan: ViewPlan, sinks: Sequence[ViewSink]) -> None:
         self._sinks = [(sink, _filter_of(sink)) for sink in sinks]

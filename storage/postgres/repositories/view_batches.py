@@ -5,7 +5,8 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Text, case, cast, delete, func, insert, select, update
+from sqlalchemy import Text, case, cast, delete, func, null, select, union_all, update
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -29,10 +30,10 @@ from storage.domain.views.sources import Sources, decode_sources, encode_sources
 from storage.domain.views.view import View
 from storage.postgres.queries import query
 from storage.postgres.repositories.jobs import share_claim
-from storage.postgres.repositories.views import put_in_state, revision_of
+from storage.postgres.repositories.views import progress_of, put_in_state, revision_of
 from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of
-from storage.postgres.tables import ViewBatchRow, ViewOutputRow, ViewRevisionRow
+from storage.postgres.tables import ViewOutputRow, ViewRevisionRow
 
 CHANNEL = "millstream_views"
 """Announcements of progress; the payload is the view's id."""
@@ -148,7 +149,7 @@ class LockedRevision:
         deleted = await self._session.execute(query("expire_view_rows"), values)
         return [WindowRow(*row) for row in deleted]
 
-    async def owe(self, messages: Sequence[SinkMessage], first: int, batch: int) -> None:
+    async def enqueue(self, messages: Sequence[SinkMessage], first: int, batch: int) -> None:
         """Store messages for sinks, whose sequences begin with `first`."""
         size = limits.VIEW_SINK_MESSAGES
         for start in range(0, len(messages), size):
@@ -164,7 +165,7 @@ class LockedRevision:
                 "outputs": list(rows),
                 "befores": list(befores),
             }
-            await self._session.execute(query("owe_view_messages"), values)
+            await self._session.execute(query("enqueue_view_messages"), values)
 
     async def differences(self, former: str) -> AsyncIterator[Sequence[RowUpdate]]:
         """Yield the rows in which the revision differs from a former one, by key."""
@@ -185,18 +186,17 @@ class LockedRevision:
 
     async def advance(self, progress: ViewProgress, record: BatchRecord) -> None:
         """Store the progress and the batch that made it, and announce it; forget old batches."""
-        await self.update(
-            progress=msgspec.to_builtins(progress, str_keys=True), failures=0, failure=""
-        )
-        revision_id = {"revision_id": self.revision.revision_id}
-        values = revision_id | msgspec.to_builtins(record, str_keys=True)
-        await self._session.execute(insert(ViewBatchRow).values(**values))
-        old = delete(ViewBatchRow).where(
-            col(ViewBatchRow.revision_id) == self.revision.revision_id,
-            col(ViewBatchRow.batch) <= record.batch - limits.VIEW_BATCHES_MAX,
-        )
-        await self._session.execute(old)
-        await self.announce()
+        values = msgspec.structs.asdict(record) | {
+            "revision_id": self.revision.revision_id,
+            "progress": _json(progress),
+            "before": _json(record.before),
+            "after": _json(record.after),
+            "counts": _json(record.counts),
+            "oldest": record.batch - limits.VIEW_BATCHES_MAX,
+            "channel": CHANNEL,
+            "view_id": self.revision.view_id,
+        }
+        await self._session.execute(query("advance_view_revision"), values)
 
     async def promote(
         self,
@@ -290,72 +290,71 @@ class ViewBatchRows(Repository):
             return _states_by_key(await session.execute(query("view_sessions"), values))
 
     async def read(
-        self, revision_id: str, keys: KeyRange, limit: int
-    ) -> tuple[ViewRevision, list[StoredRow]] | None:
-        """Return an active revision with rows of it, in one statement; None if it is not active."""
-        rows = _rows_in(revision_id, keys).limit(limit).subquery()
-        order = rows.c.key.desc() if keys.descending else rows.c.key
-        read = await self._read(revision_id, rows, order)
+        self, revision: ViewRevision, keys: KeyRange, limit: int
+    ) -> tuple[ViewProgress, list[StoredRow]] | None:
+        """Return rows of a revision and its progress, of one snapshot; None if it is not active."""
+        rows = _rows_in(revision.revision_id, keys).limit(limit).subquery()
+        read = await self._read(revision, rows, descending=keys.descending)
         if read is None:
             return None
-        revision, joined = read
-        return revision, [StoredRow(row.key, row.output.encode()) for row in joined]
+        progress, selected = read
+        return progress, [StoredRow(row.key, row.output.encode()) for row in selected]
 
     async def find(
-        self, revision_id: str, keys: KeyRange
-    ) -> tuple[ViewRevision, StoredRow | None] | None:
-        """Return an active revision with the row in a range and its sources.
-
-        None if it is not active.
-        """
-        selected = _rows_in(revision_id, keys, col(ViewOutputRow.sources)).limit(1).subquery()
-        read = await self._read(revision_id, selected, selected.c.key)
+        self, revision: ViewRevision, keys: KeyRange
+    ) -> tuple[ViewProgress, StoredRow | None] | None:
+        """Return the row in a range with its sources, as `read` does."""
+        sources = col(ViewOutputRow.sources)
+        rows = _rows_in(revision.revision_id, keys, sources).limit(1).subquery()
+        read = await self._read(revision, rows)
         if read is None:
             return None
-        revision, joined = read
-        rows = [
-            StoredRow(row.key, row.output.encode(), decode_sources(row.sources)) for row in joined
+        progress, selected = read
+        found = [
+            StoredRow(row.key, row.output.encode(), decode_sources(row.sources)) for row in selected
         ]
-        return revision, rows[0] if rows else None
+        return progress, found[0] if found else None
 
     async def snapshot(
-        self, revision_id: str, limit: int, bytes_max: int
-    ) -> tuple[ViewRevision, list[bytes]] | None:
-        """Return an active revision with its first rows, in one statement; None for another one.
+        self, revision: ViewRevision, limit: int, bytes_max: int
+    ) -> tuple[ViewProgress, list[bytes]] | None:
+        """Return the first rows of a revision, as `read` does.
 
         The row with which they exceed `bytes_max` is the last one.
         """
-        first = _rows_in(revision_id, KeyRange()).limit(limit).subquery()
+        first = _rows_in(revision.revision_id, KeyRange()).limit(limit).subquery()
         size = func.octet_length(first.c.output)
         end = func.sum(size).over(order_by=first.c.key)
         sized = select(first.c.key, first.c.output, (end - size).label("begin")).subquery()
         rows = select(sized.c.key, sized.c.output).where(sized.c.begin <= bytes_max).subquery()
-        read = await self._read(revision_id, rows, rows.c.key)
+        read = await self._read(revision, rows)
         if read is None:
             return None
-        revision, joined = read
-        return revision, [row.output.encode() for row in joined]
+        progress, selected = read
+        return progress, [row.output.encode() for row in selected]
 
     async def _read(
-        self, revision_id: str, rows: Any, order: Any
-    ) -> tuple[ViewRevision, list[Any]] | None:
-        """Return an active revision joined with rows of it."""
-        statement = (
-            rows_of(ViewRevisionRow)
-            .add_columns(*rows.c)
-            .select_from(ViewRevisionRow)
-            .outerjoin(rows, rows.c.key.is_not(None))
-            .where(
-                col(ViewRevisionRow.revision_id) == revision_id,
-                col(ViewRevisionRow.state) == RevisionState.ACTIVE.value,
-            )
-            .order_by(order)
+        self, revision: ViewRevision, rows: Any, *, descending: bool = False
+    ) -> tuple[ViewProgress, Sequence[Any]] | None:
+        """Return the progress of an active revision with rows of it, in one statement.
+
+        The progress is a row of its own, the first one: joined, each row would have it.
+        """
+        head = select(
+            *[cast(null(), column.type).label(column.name) for column in rows.c],
+            col(ViewRevisionRow.progress).label("progress"),
+        ).where(
+            col(ViewRevisionRow.revision_id) == revision.revision_id,
+            col(ViewRevisionRow.state) == RevisionState.ACTIVE.value,
         )
+        both = union_all(head, select(*rows.c, cast(null(), JSONB).label("progress"))).subquery()
+        key = both.c.key.desc() if descending else both.c.key
+        statement = select(both).order_by(both.c.progress.is_(None), key)
         async with self._database.reading() as session:
-            joined = (await session.execute(statement)).all()
-        if not joined:
+            read = (await session.execute(statement)).all()
+        if not read or read[0].progress is None:
             return None
-        return revision_of(joined[0]), [row for row in joined if row.key is not None]
+        return progress_of(read[0].progress), read[1:]
 
 
 async def _lock(session: AsyncSession, revision_id: str) -> Any:
@@ -375,6 +374,10 @@ def _states_by_key(rows: Iterable[Any]) -> dict[bytes, StoredState]:
         row.key: StoredState(row.state, decode_sources(row.sources), row.window_end_ms)
         for row in rows
     }
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _selected(revision_id: str, *columns: Any) -> Any:

@@ -1,9 +1,9 @@
-"""Repository of the messages that the sinks of views are owed."""
+"""Repository of the pending messages of views' sinks."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import select, update
+from sqlalchemy import update
 from sqlmodel import col
 
 from storage.domain.names import ViewName
@@ -12,10 +12,10 @@ from storage.domain.views.sink import SinkState
 from storage.postgres.queries import query
 from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of, struct_of
-from storage.postgres.tables import ViewOutboxRow, ViewSinkRow
+from storage.postgres.tables import ViewSinkRow
 
 
-class OwedMessage(NamedTuple):
+class PendingMessage(NamedTuple):
     """Message for a sink: its place in the outbox, and the change that it is about.
 
     `row` and `before` are JSON.
@@ -41,7 +41,7 @@ class ViewSinkRows(Repository):
     """Sinks of views. Every method raises StorageUnavailable or StorageBusy."""
 
     async def states(self, view_ids: Collection[str]) -> dict[str, list[SinkState]]:
-        """Return the states of the sinks that were owed messages, by view."""
+        """Return the states of the sinks that have had messages, by view."""
         states: dict[str, list[SinkState]] = {}
         if not view_ids:
             return states
@@ -63,31 +63,22 @@ class ViewSinkRows(Repository):
             SinkBehind(ViewName(row.view, namespace), struct_of(SinkState, row)) for row in rows
         ]
 
-    async def owed(self, view_id: str, sink: str, limit: int) -> list[OwedMessage]:
-        """Return the oldest messages of a sink, in their order."""
-        outbox = ViewOutboxRow
-        statement = (
-            select(
-                col(outbox.revision),
-                col(outbox.sequence),
-                col(outbox.batch),
-                col(outbox.change),
-                col(outbox.key),
-                col(outbox.output),
-                col(outbox.before),
-            )
-            .where(col(outbox.view_id) == view_id, col(outbox.sink) == sink)
-            .order_by(col(outbox.revision), col(outbox.sequence))
-            .limit(limit)
-        )
+    async def pending(
+        self, view_id: str, sink: str, limit: int, bytes_max: int
+    ) -> list[PendingMessage]:
+        """Return the oldest messages of a sink, in their order: at least one if there is any.
+
+        The message with which they exceed `bytes_max` is the last one.
+        """
+        values = {"view_id": view_id, "sink": sink, "limit": limit, "bytes_max": bytes_max}
         async with self._database.reading() as session:
-            rows = await session.execute(statement)
+            rows = await session.execute(query("pending_view_messages"), values)
             return [
-                OwedMessage(revision, sequence, batch, ChangeKind(change), key, row, before)
+                PendingMessage(revision, sequence, batch, ChangeKind(change), key, row, before)
                 for revision, sequence, batch, change, key, row, before in rows
             ]
 
-    async def settle(self, view_id: str, sink: str, sent: Sequence[OwedMessage]) -> None:
+    async def settle(self, view_id: str, sink: str, sent: Sequence[PendingMessage]) -> None:
         """Delete messages that a sink has, and those before them."""
         values = {
             "view_id": view_id,

@@ -65,13 +65,28 @@ class LockedView(LockedDefinition[View]):
         )
         return int(await self.session.scalar(statement) or 0)
 
+    async def sinks_of(self, namespace: str) -> dict[str, set[str]]:
+        """Return the streams that views of a namespace append to, by the stream that they read.
+
+        Until the end nobody else asks for them.
+        """
+        await self.session.execute(query("hold_name"), {"name": f"sinks of views: {namespace}"})
+        has_sinks = col(ViewRow.spec)["into"].astext != "[]"
+        statement = select(col(ViewRow.spec)).where(col(ViewRow.namespace) == namespace, has_sinks)
+        targets: dict[str, set[str]] = {}
+        for (stored,) in await self.session.execute(statement):
+            spec = msgspec.convert(stored, ViewSpec)
+            streams = {sink.stream for sink in spec.into if sink.stream}
+            targets.setdefault(spec.query.input.stream, set()).update(streams)
+        return targets
+
     async def begin(self, revision: ViewRevision, stream: StreamName) -> None:
         """Insert a revision, in place of one that is still being built."""
         await self.end(revision.view_id, RevisionState.BUILDING)
         values = revision_values(revision) | {"namespace": stream.namespace, "stream": stream.name}
         await self.session.execute(insert(ViewRevisionRow).values(**values))
 
-    async def begin_again(self, former: ViewRevision, number: int) -> None:
+    async def reactivate(self, former: ViewRevision, number: int) -> None:
         """Let a former revision replace the active one, under another number."""
         await self.end(former.view_id, RevisionState.BUILDING)
         values = {"state": RevisionState.BUILDING.value, "number": number, "is_rebuild": False}
@@ -86,10 +101,10 @@ class LockedView(LockedDefinition[View]):
         statement = update(ViewRevisionRow).where(_is_present(view.view_id), stopped)
         await self.session.execute(statement.values(**values))
 
-    async def keep_sinks(self, view: View) -> None:
+    async def delete_removed_sinks(self, view: View) -> None:
         """Delete the messages for sinks that the view does not have any more."""
         values = {"view_id": view.view_id, "sinks": [sink.label for sink in view.spec.into]}
-        await self.session.execute(query("keep_view_sinks"), values)
+        await self.session.execute(query("delete_removed_view_sinks"), values)
 
     async def delete(self, definition: View, now_ms: int) -> None:
         await self.end(definition.view_id, *RevisionState)
@@ -149,19 +164,6 @@ class ViewRows(DefinitionTable[ViewName, View, LockedView]):
         )
         async with self._database.reading() as session:
             return [_batch_of(row) for row in await session.execute(statement)]
-
-    async def sinks_of(self, namespace: str) -> dict[str, set[str]]:
-        """Return the streams that views of a namespace append to, by the stream that they read."""
-        has_sinks = col(ViewRow.spec)["into"].astext != "[]"
-        is_within = col(ViewRow.namespace) == namespace
-        statement = select(col(ViewRow.spec)).where(is_within, has_sinks)
-        targets: dict[str, set[str]] = {}
-        async with self._database.reading() as session:
-            for (stored,) in await session.execute(statement):
-                spec = msgspec.convert(stored, ViewSpec)
-                streams = {sink.stream for sink in spec.into if sink.stream}
-                targets.setdefault(spec.query.input.stream, set()).update(streams)
-        return targets
 
     async def next_windows(self, revision_id: str, after_ms: int) -> tuple[int | None, int | None]:
         """Return the ends of a revision's oldest window, and of the first one after a time."""

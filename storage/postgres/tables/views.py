@@ -122,7 +122,7 @@ class ViewSinkRow(SQLModel, table=True):
 
 
 class ViewOutboxRow(SQLModel, table=True):
-    """A message that a sink is owed, in the order of `revision` and `sequence`.
+    """A pending message of a sink, in the order of `revision` and `sequence`.
 
     It is written with the batch that it is about, and deleted when the sink has it.
     """

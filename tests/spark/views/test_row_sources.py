@@ -19,6 +19,7 @@ from tests.spark.views.test_scan import (
     CLICKS,
     VIEW,
     VIEW_JOBS,
+    anyone,
     check_sources,
     click,
     put_clicks,
@@ -38,7 +39,9 @@ async def pages_of(storage: Storage, key: str, limit: int) -> list[RowSources]:
     """Read all pages of a row's sources."""
     pages, after = list[RowSources](), None
     while not pages or after is not None:
-        page = await storage.view_sources.read(VIEW, [key], limit=limit, after=after)
+        page = await storage.view_sources.read(
+            VIEW, [key], limit=limit, after=after, authorise=anyone
+        )
         pages.append(page)
         after = page.next
     return pages
@@ -135,7 +138,7 @@ async def test_row_that_is_not_there_has_no_sources(clicks, working):
     async with working(VIEW_JOBS):
         await clicks.views.put(VIEW, tracked(spec()))
 
-        sources = await clicks.view_sources.read(VIEW, ["none"])
+        sources = await clicks.view_sources.read(VIEW, ["none"], authorise=anyone)
 
     assert (sources.row, sources.ranges, sources.records) == (None, {}, ())
 
@@ -146,7 +149,7 @@ async def test_key_of_no_single_row_is_refused(clicks, working, key):
         await clicks.views.put(VIEW, tracked(spec()))
 
         with pytest.raises(ValidationFailed, match="all 1 columns"):
-            await clicks.view_sources.read(VIEW, key)
+            await clicks.view_sources.read(VIEW, key, authorise=anyone)
 
 
 async def test_untracked_view_says_what_to_set(clicks, working):
@@ -154,4 +157,4 @@ async def test_untracked_view_says_what_to_set(clicks, working):
         await clicks.views.put(VIEW, spec())
 
         with pytest.raises(ViewSourcesUntracked, match="`sources` to `range`"):
-            await clicks.view_sources.read(VIEW, ["a"])
+            await clicks.view_sources.read(VIEW, ["a"], authorise=anyone)

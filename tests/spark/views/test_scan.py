@@ -74,6 +74,10 @@ async def rows_at(storage: Storage, offsets: dict[int, int], name: ViewName = VI
     return page
 
 
+def anyone(_: StreamName) -> None:
+    """Authorise everybody to read a stream."""
+
+
 async def until(
     storage: Storage, name: ViewName, is_met: Callable[[ViewStatus], bool], within_s: float = 60
 ) -> None:
@@ -113,7 +117,7 @@ async def test_history_is_read_in_larger_batches(clicks, working):
     async with working(VIEW_JOBS):
         await clicks.views.put(VIEW, tracked(spec()))
         page = await rows_at(clicks, offsets)
-        sources = await clicks.view_sources.read(VIEW, ["p1"], limit=10)
+        sources = await clicks.view_sources.read(VIEW, ["p1"], limit=10, authorise=anyone)
 
     assert by_page(page) == pages
     batches = await clicks.views.batches(VIEW, 10)
@@ -311,7 +315,7 @@ class Clicks:
 async def check_sources(storage: Storage, clicks: dict[str, int]) -> None:
     """Check that the sources of rows are their records, and that the ranges are tight."""
     for page, count in [*clicks.items()][:2]:  # each takes a job
-        sources = await storage.view_sources.read(VIEW, [page], limit=1_000)
+        sources = await storage.view_sources.read(VIEW, [page], limit=1_000, authorise=anyone)
         places = [(shard, one.offset) for shard, one in sources.records]
         assert {json.loads(one.record.data)["page"] for _, one in sources.records} == {page}
         assert places == sorted({*places})
@@ -431,7 +435,7 @@ async def test_sessions_grow_and_join(clicks, working):
         await rows_at(clicks, await put_clicks(clicks, *at("a", 0, 30), *at("b", 5, 5)))
         page = await rows_at(clicks, await put_clicks(clicks, *at("a", 15), *at("b", 60)))
         start = "1970-01-01T00:00:00Z"
-        sources = await clicks.view_sources.read(VIEW, ["a", start])
+        sources = await clicks.view_sources.read(VIEW, ["a", start], authorise=anyone)
         await eventually(partial(has_sent_all, clicks), True)
 
     rows = [(row["page"], row["since"][17:19], row["clicks"]) for row in map(json.loads, page.rows)]

@@ -36,6 +36,7 @@ VIEW_WAIT_MS = 20 * SECOND_MS  # a read waits at most so long for a position
 VIEW_SWEEP_ROWS = 10_000  # rows behind `keep` that a batch deletes at most
 VIEW_SINKS_MAX = 8  # of a view
 VIEW_SINK_MESSAGES = 500  # of a call to a sink
+VIEW_SINK_BYTES = 4 * MIB  # of their rows, from which on a call has no more
 VIEW_OUTBOX_MAX = 20_000  # messages that wait for a sink, from which on its view waits too
 VIEW_SINK_ALERT_PENDING = 10_000  # from which on the dashboard names a sink, before its view waits
 VIEW_SINKS_BEHIND_MAX = 20  # of a namespace, that the dashboard looks at
