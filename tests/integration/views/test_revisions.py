@@ -5,9 +5,13 @@ from msgspec.structs import replace
 
 from storage.domain import limits
 from storage.domain.errors import ViewRevisionNotFound
+from storage.domain.names import StreamName
+from storage.domain.streams.stream import StreamSpec
 from storage.domain.views.progress import RevisionState
 from storage.domain.views.rows import RowQuery
-from tests.integration.views.conftest import NAME, STREAM, row, spec_of
+from storage.domain.views.sources import SourceMode
+from storage.domain.views.view import ViewInput, ViewQuery, ViewSpec
+from tests.integration.views.conftest import NAME, STREAM, minute, row, spec_of
 
 pytestmark = pytest.mark.one_store
 
@@ -153,6 +157,31 @@ async def test_rebuild_of_equal_rows_reports_no_difference(engines, worker, view
     report = (await engines.views.status(NAME)).active.report
     assert (report.is_exact, report.records, report.former_records) == (False, 8, 9)
     assert (report.added, report.removed, report.changed, report.samples) == (0, 0, 0, ())
+
+
+async def test_rebuild_of_another_query_is_not_compared(engines, worker, view):
+    await worker.commit(row("home", 1, 0))
+    await worker.put(spec_of("select 2"))
+
+    await engines.views.rebuild(NAME)
+
+    building = (await engines.views.status(NAME)).building
+    assert (building.query.sql, building.is_rebuild) == ("select 2", False)
+
+
+async def test_sources_need_the_right_to_read_the_stream_of_the_row(engines, worker):
+    """A view whose next revision reads another stream shows the records of the present one."""
+    tracked = spec_of("select 1")
+    await worker.put(replace(tracked, query=replace(tracked.query, sources=SourceMode.RANGE)))
+    await worker.start()
+    await engines.catalog.put_stream(StreamName("mine"), StreamSpec())
+    own = ViewQuery(sql="select 2", inputs={"c": ViewInput(stream="mine")})
+    await worker.put(ViewSpec(query=own))
+    asked = list[StreamName]()
+
+    await engines.view_sources.read(NAME, ["home", "1", minute(0)], authorise=asked.append)
+
+    assert asked == [STREAM]
 
 
 async def test_put_keeps_a_rebuild_that_runs(engines, worker, view):

@@ -270,7 +270,47 @@ async def test_fifo_queue_has_the_key_as_group(engines, worker, put):
     assert len(groups) == 2
 
 
-async def test_batch_that_is_refused_owes_nothing(engines, worker, put):
+async def test_call_to_a_sink_has_a_bounded_size(engines, worker, put, monkeypatch):
+    view = await put(TO_CHANGES)
+    await worker.commit(*(row(page, 1, 0) for page in "abc"))
+    size = len(row("a", 1, 0).row or "")
+    pending = engines.view_sinks._rows.pending
+    place = view.view_id, TO_CHANGES.label
+
+    sizes = [len(await pending(*place, 500, most)) for most in (1, size, size + 1, 2 * size + 1)]
+    monkeypatch.setattr(limits, "VIEW_SINK_BYTES", 1)
+    await engines.view_sinks.deliver([view])
+
+    assert sizes == [1, 1, 2, 3]
+    assert len(await read(engines, CHANGES)) == 3
+
+
+async def test_views_that_would_feed_each_other_are_refused_at_once(engines, worker):
+    """Two puts at the same time both found no cycle."""
+    await engines.catalog.put_stream(CHANGES, StreamSpec())
+    there, back = (
+        ViewSpec(
+            query=ViewQuery(sql="select 1", inputs={"c": ViewInput(stream=source.name)}),
+            into=(ViewSink(stream=target.name),),
+        )
+        for source, target in ((STREAM, CHANGES), (CHANGES, STREAM))
+    )
+
+    async def plan_both() -> None:
+        await worker.plans()
+        await worker.plans()
+
+    results: list[Any] = await asyncio.gather(
+        engines.views.put(NAME, there),
+        engines.views.put(ViewName("back"), back),
+        plan_both(),
+        return_exceptions=True,
+    )
+
+    assert sorted(isinstance(one, ValidationFailed) for one in results[:2]) == [False, True]
+
+
+async def test_batch_that_is_refused_enqueues_nothing(engines, worker, put):
     view = await put(TO_CHANGES, rows_max=1)
     with pytest.raises(ViewTooLarge):
         await worker.commit(row("a", 1, 0), row("b", 1, 0))
@@ -346,7 +386,7 @@ async def test_added_sink_gets_later_changes_and_removed_one_none(engines, worke
     assert await read(engines, CHANGES) == []
 
 
-async def test_batch_of_a_former_definition_owes_removed_sinks_nothing(engines, worker, put):
+async def test_batch_of_a_former_definition_enqueues_nothing_for_removed_sinks(engines, worker, put):
     view = await put(TO_CHANGES)
     await engines.views.put(NAME, replace(view.spec, into=()))
 
