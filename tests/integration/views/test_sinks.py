@@ -300,7 +300,7 @@ async def test_views_that_would_feed_each_other_are_refused_at_once(engines, wor
         await worker.plans()
         await worker.plans()
 
-    results: list[Any] = await asyncio.gather(
+    results = await asyncio.gather(
         engines.views.put(NAME, there),
         engines.views.put(ViewName("back"), back),
         plan_both(),
@@ -386,7 +386,9 @@ async def test_added_sink_gets_later_changes_and_removed_one_none(engines, worke
     assert await read(engines, CHANGES) == []
 
 
-async def test_batch_of_a_former_definition_enqueues_nothing_for_removed_sinks(engines, worker, put):
+async def test_batch_of_a_former_definition_enqueues_nothing_for_removed_sinks(
+    engines, worker, put
+):
     view = await put(TO_CHANGES)
     await engines.views.put(NAME, replace(view.spec, into=()))
 
