@@ -105,7 +105,7 @@ class ViewSinks:
         return await self._rows.states([view.view_id for view in views])
 
     async def _deliver(self, on_sent: OnSent, waiting: tuple[View, ViewSink, SinkState]) -> int:
-        """Send the pending messages of a sink until it refuses; return the number of messages that are left."""
+        """Send the pending messages of a sink until it refuses; return how many are left."""
         view, sink, state = waiting
         place, pending = (view.view_id, sink.label), state.pending
         retry = self._retries.get(place)

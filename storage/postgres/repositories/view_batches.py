@@ -310,10 +310,10 @@ class ViewBatchRows(Repository):
         if read is None:
             return None
         progress, selected = read
-        found = [
+        stored = [
             StoredRow(row.key, row.output.encode(), decode_sources(row.sources)) for row in selected
         ]
-        return progress, found[0] if found else None
+        return progress, stored[0] if stored else None
 
     async def snapshot(
         self, revision: ViewRevision, limit: int, bytes_max: int
