@@ -2,14 +2,14 @@
 
     count(x)          count                          sum                    the sum, or 0
     avg(x)            sum, count                     sum, sum               sum / count
-    stddev, variance  count, mean, squares           Chan's formula         squares / (count - 1), or its root
+    stddev, variance  count, mean, squares           Chan's formula, folded squares / (count - 1), or its root
     max_by(x, y)      max_by(x, y), max(y)           max_by, max            the first; y: with the place, for equal ones
     first(x)          min_by(x, place), min(place)   min_by, min            the first; place: arrival, shard, offset
     approx_…          a DataSketches sketch          union                  its estimate
     count(distinct x) the set of the values          union                  its size; collect_set: the set
     collect_list(x)   values with their places       concatenation          the values in the order of places
 
-A merge sees at most two rows of a key: the stored one, and that of the batch.
+A merge sees the stored row of a key and that of the batch; of a session, the rows of all that it joins.
 """
 
 import re
@@ -97,7 +97,7 @@ def partial_of(plans: Plans, aggregate: Any, place: "Column | None") -> PartialA
     """
     function = aggregate.aggregateFunction()
     name = str(function.prettyName()).lower()
-    type_ = str(aggregate.dataType().simpleString())
+    type_ = _ddl(aggregate)
     if name not in MERGEABLE:
         raise NotMergeable(name)
     is_distinct = aggregate.isDistinct() and name not in ("min", "max", "collect_set")
@@ -107,9 +107,9 @@ def partial_of(plans: Plans, aggregate: Any, place: "Column | None") -> PartialA
     if aggregate.filter().isDefined():
         condition = plans.column(aggregate.filter().get())
         arguments = [sf.when(condition, argument) for argument in arguments]
+        place = None if place is None else sf.when(condition, place)
     if is_distinct or name == "collect_set":
-        types = [str(part.dataType().simpleString()) for part in children(function)]
-        return _set(name, arguments, types)
+        return _set(name, arguments, children(function))
     if name in ("count", "count_if"):
         return _simple(plans.column(aggregate), sf.sum, lambda value: sf.coalesce(value, sf.lit(0)))
     if name in _SELF_MERGING:
@@ -117,13 +117,13 @@ def partial_of(plans: Plans, aggregate: Any, place: "Column | None") -> PartialA
             plans.column(aggregate), _SELF_MERGING[name], lambda value: value.cast(type_)
         )
     if name in _MEANS:
-        return _mean(arguments[0], children(function)[0].dataType().simpleString(), type_)
+        return _mean(arguments[0], _catalog_type(children(function)[0]), type_)
     if name in _VARIANCES:
         return _variance(arguments[0], *_VARIANCES[name])
     if name == "approx_count_distinct":
-        return _distinct(arguments[0], children(function)[0].dataType().simpleString())
+        return _distinct(arguments[0], _catalog_type(children(function)[0]))
     if name in ("approx_percentile", "percentile_approx"):
-        return _percentile(arguments, type_)
+        return _percentile(arguments[0], plans.column(children(function)[1]), type_)
     if name in ("max_by", "min_by"):
         return _by(arguments[0], _ordered(arguments[1], place), is_max=name == "max_by")
     if place is None:
@@ -133,6 +133,16 @@ def partial_of(plans: Plans, aggregate: Any, place: "Column | None") -> PartialA
     if name in _LISTS:
         return _list(arguments[0], place)
     return _by_arrival(name, function, arguments[0], place)
+
+
+def _catalog_type(expression: Any) -> str:
+    """Return the type of an expression, such as `decimal(10,2)`."""
+    return str(expression.dataType().catalogString())
+
+
+def _ddl(expression: Any) -> str:
+    """Return the type of an expression as Spark parses it, with its names quoted."""
+    return str(expression.dataType().sql())
 
 
 def _simple(
@@ -164,16 +174,13 @@ def _variance(value: "Column", freedom: int, is_root: bool) -> PartialAggregate:
     count = sf.count(value).cast("double")
 
     def merge(values: Sequence["Column"]) -> list["Column"]:
-        n, mean, squares = values
-        total = sf.sum(n)
-        product = (total * total - sf.sum(n * n)) / 2
-        delta = sf.max(mean) - sf.min(mean)
-        return [
-            total,
-            sf.try_divide(sf.sum(n * mean), total),
-            sf.sum(squares)
-            + sf.coalesce(delta * delta * sf.try_divide(product, total), sf.lit(0.0)),
-        ]
+        names = ("n", "mean", "squares")
+        states = sf.collect_list(
+            sf.struct(*[value.alias(own) for value, own in zip(values, names, strict=True)])
+        )
+        none = sf.struct(*[sf.lit(0.0).alias(own) for own in names])
+        folded = sf.aggregate(states, none, _add_variances)
+        return [folded[own] for own in names]
 
     def result(values: Sequence["Column"]) -> "Column":
         n, _, squares = values
@@ -181,6 +188,19 @@ def _variance(value: "Column", freedom: int, is_root: bool) -> PartialAggregate:
         return sf.sqrt(variance) if is_root else variance
 
     return PartialAggregate((count, sf.avg(value), sf.var_pop(value) * count), merge, result)
+
+
+def _add_variances(total: "Column", added: "Column") -> "Column":
+    """Return the count, the mean and the squares of two states."""
+    n = total["n"] + added["n"]
+    delta = added["mean"] - total["mean"]
+    share = sf.try_divide(added["n"], n)
+    both = sf.struct(
+        n.alias("n"),
+        (total["mean"] + delta * share).alias("mean"),
+        (total["squares"] + added["squares"] + delta * delta * total["n"] * share).alias("squares"),
+    )
+    return sf.when(added["n"] > 0, both).otherwise(total)
 
 
 def _distinct(value: "Column", type_: str) -> PartialAggregate:
@@ -192,10 +212,9 @@ def _distinct(value: "Column", type_: str) -> PartialAggregate:
     )
 
 
-def _percentile(arguments: Sequence["Column"], type_: str) -> PartialAggregate:
-    value, rank = arguments[0].cast("double"), arguments[1]
+def _percentile(value: "Column", rank: "Column", type_: str) -> PartialAggregate:
     return _simple(
-        sf.kll_sketch_agg_double(value),
+        sf.kll_sketch_agg_double(value.cast("double")),
         sf.kll_merge_agg_double,
         lambda sketch: sf.kll_sketch_get_quantile_double(sketch, rank).cast(type_),
     )
@@ -217,8 +236,9 @@ def _by(value: "Column", order: "Column", *, is_max: bool) -> PartialAggregate:
     )
 
 
-def _set(name: str, arguments: Sequence["Column"], types: Sequence[str]) -> PartialAggregate:
+def _set(name: str, arguments: Sequence["Column"], parts: Sequence[Any]) -> PartialAggregate:
     """Distinct values; of several arguments, of those records in which none is null."""
+    types = [*map(_catalog_type, parts)]
     for type_ in types:
         if inexact := _INEXACT.search(type_):
             raise NotMergeable(f"{name}(distinct {inexact[1]})")
@@ -227,15 +247,15 @@ def _set(name: str, arguments: Sequence["Column"], types: Sequence[str]) -> Part
     if not is_hashed:
         present = reduce(and_, [argument.isNotNull() for argument in arguments])
         names = [f"v{nth}" for nth in range(len(arguments))]
-        named = [one.alias(own) for one, own in zip(arguments, names, strict=True)]
+        named = [each.alias(own) for each, own in zip(arguments, names, strict=True)]
         value = sf.when(present, sf.to_json(sf.struct(*named), JSON))
 
     def result(values: "Column") -> "Column":
         if name == "count":
             return sf.size(values).cast("bigint")
         if not is_hashed:
-            schema = f"struct<v0:{type_}>"
-            values = sf.transform(values, lambda one: sf.from_json(one, schema, JSON)["v0"])
+            schema = f"struct<v0:{_ddl(parts[0])}>"
+            values = sf.transform(values, lambda text: sf.from_json(text, schema, JSON)["v0"])
         return sf.array_sort(values)
 
     return _simple(

@@ -39,7 +39,7 @@ def table_column(table: str, number: int) -> str:
 
 def table_of(relation: Any) -> str:
     """Return the table whose columns a relation has; empty for the records of a batch."""
-    match = _TABLE.fullmatch(items(relation.output())[0].name())
+    match = _TABLE.fullmatch(relation.output().apply(0).name())
     return match[1] if match else ""
 
 
@@ -84,12 +84,13 @@ def analyzed(frame: "DataFrame") -> Any:
 class Template:
     """Node of a plan above a relation that is replaced.
 
-    `output` has the columns of the relation itself; `table` is the name of a table, empty for the records.
+    `output` has the columns of the relation itself, and `columns` their names and identities; `table` is the name of a table, empty for the records.
     """
 
     node: Any
     below: tuple["Template", ...] = ()
     output: Any = None
+    columns: tuple[tuple[str, Any], ...] = ()
     table: str = ""
 
 
@@ -135,23 +136,23 @@ class Plans:
 
     def template(self, frame: "DataFrame") -> Template:
         """Return the optimized plan of a data frame, whose relations are to be replaced."""
-        template = _template(frame._jdf.queryExecution().optimizedPlan())
-        assert template is not None
-        return template
+        plan = frame._jdf.queryExecution().optimizedPlan()
+        return _template(plan) or Template(plan)  # without a relation if a filter is always false
 
     def of_frame(self, frame: "DataFrame") -> Source:
         """Return the source of a data frame's rows."""
-        plan = analyzed(frame)
-        return lambda relation: self._renamed(plan, relation.output)
+        plan, none = analyzed(frame), self._no_items
+        output = items(plan.output())
 
-    def _renamed(self, plan: Any, output: Any) -> Any:
-        """Return a plan whose columns are those of `output`."""
-        none, columns = self._no_items, zip(items(plan.output()), items(output), strict=True)
-        named = [
-            self._alias(own, other.name(), other.exprId(), none, self._none, none)
-            for own, other in columns
-        ]
-        return self._project(self._to_seq(named), plan)
+        def renamed(relation: Template) -> Any:
+            """Return the plan with the identities of the relation's columns."""
+            named = [
+                self._alias(own, name, identity, none, self._none, none)
+                for own, (name, identity) in zip(output, relation.columns, strict=True)
+            ]
+            return self._project(self._to_seq(named), plan)
+
+        return renamed
 
     def rows(self, data: Any) -> Source:
         """Return the source of rows that the JVM has."""
@@ -184,7 +185,9 @@ class Plans:
 def _template(node: Any) -> Template | None:
     """Return the template of a plan; None for one without a relation that is replaced."""
     if class_name(node) == RELATION:
-        return Template(node, output=node.output(), table=table_of(node))
+        output = node.output()
+        columns = tuple((str(one.name()), one.exprId()) for one in items(output))
+        return Template(node, output=output, columns=columns, table=table_of(node))
     below = [_template(child) or Template(child) for child in children(node)]
     if not any(one.below or one.output is not None for one in below):
         return None
@@ -195,10 +198,10 @@ def used_columns(template: Template) -> frozenset[str]:
     """Return the names of the records' columns that a template uses."""
     every = [*_templates(template)]
     names = {
-        expression_id(one): str(one.name())
+        int(identity.id()): name
         for node in every
-        if node.output is not None and not node.table
-        for one in items(node.output)
+        if not node.table
+        for name, identity in node.columns
     }
     if any(class_name(node.node) == "Union" and _has_all_columns(node) for node in every):
         return frozenset(names.values())  # it has columns by their places

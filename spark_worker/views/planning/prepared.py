@@ -36,6 +36,7 @@ from spark_worker.views.planning.plans import (
 from spark_worker.views.planning.records import ORDER, empty_relation, stats
 from storage.domain.views.plan import ViewPlan
 from storage.domain.views.view import ViewInput
+from storage.parquet.record_schema import US_PER_MS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -53,7 +54,6 @@ _STORABLE = (
     *("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal"),
     *("string", "binary", "date", "timestamp", "timestamp_ntz"),
 )
-_US_PER_MS = 1_000
 
 
 class ResultKind(IntEnum):
@@ -194,7 +194,7 @@ def prepare(
         partial=templates[0],
         merge=plans.template(merge),
         stats=templates[1],
-        counted=(input_, window),
+        counted=(input_.columns, input_.event_time, window),
         sources=sources,
         contributors=contributors,
     )
@@ -208,11 +208,11 @@ def _label(kind: ResultKind, number: int) -> list["Column"]:
 def _window_ms(window: WindowCall | None) -> tuple[int, int] | None:
     if window is None or window.is_session:
         return None
-    return window.duration_us // _US_PER_MS, window.slide_us // _US_PER_MS
+    return window.duration_us // US_PER_MS, window.slide_us // US_PER_MS
 
 
 def _session_gap_ms(window: WindowCall | None) -> int | None:
-    return window.duration_us // _US_PER_MS if window is not None and window.is_session else None
+    return window.duration_us // US_PER_MS if window is not None and window.is_session else None
 
 
 def _arrival_order(plans: Plans, layers: Layers) -> "Column | None":
@@ -296,7 +296,7 @@ def _merged(
     number: int,
 ) -> "DataFrame":
     """Return merged states: `key`, `window_end_ms`, `p…`, and from them `k…` and `v…`."""
-    states = empty_relation(spark, STATES).coalesce(1).where(sf.col("view") == number)
+    states = empty_relation(spark, STATES).where(sf.col("view") == number)
     decoded = (
         states.withColumn("s", sf.from_json("state", state_type, JSON))
         if state_type.names

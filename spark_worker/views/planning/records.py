@@ -27,6 +27,7 @@ from spark_worker.sql.sizes import WindowCall
 from spark_worker.views.planning.plans import table_column
 from storage.domain.streams.stream import LogRecord
 from storage.domain.views.view import BadPolicy, ViewInput
+from storage.parquet.record_schema import US_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,8 +56,9 @@ _CORRUPT = "_corrupt_record"
 _RESERVED = frozenset(
     {"key", "value", "data", "headers", "event_time", *ORDER, "_bad", "_late", _CORRUPT}
 )
+_STORABLE_TIMES = ("0001-01-01T00:00:00Z", "9000-01-01T00:00:00Z")
+"""Event times whose windows have four digits of a year, as keys do. Milliseconds that are read as seconds lie behind them."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
-_US_PER_MS = 1_000
 
 
 def raw_table(shards: "Mapping[int, Sequence[LogRecord]]", watermark_ms: int | None) -> pa.Table:
@@ -65,8 +67,8 @@ def raw_table(shards: "Mapping[int, Sequence[LogRecord]]", watermark_ms: int | N
         (
             shard,
             each.offset,
-            each.arrival_ms * _US_PER_MS,
-            _time_ms(each) * _US_PER_MS,
+            each.arrival_ms * US_PER_MS,
+            _time_ms(each) * US_PER_MS,
             each.record.key or None,
             each.record.data,
             [*{name: value for name, _, value in each.record.headers}.items()],
@@ -108,7 +110,7 @@ def _headers_of(headers: pa.ListArray) -> pa.MapArray:
 
 def with_watermark(records: pa.Table, watermark_ms: int | None) -> pa.Table:
     """Return records with the watermark that they are late behind."""
-    us = None if watermark_ms is None else watermark_ms * _US_PER_MS
+    us = None if watermark_ms is None else watermark_ms * US_PER_MS
     column = pa.repeat(pa.scalar(us, pa.int64()), records.num_rows)
     return records.set_column(len(RAW) - 1, RAW.field(len(RAW) - 1), column)
 
@@ -196,7 +198,10 @@ def relation(
         declared = [sf.col("_json")[name].alias(name) for name in columns.names]
         bad = sf.col("_json").isNull() | sf.col("_json")[_CORRUPT].isNotNull()
     if input_.event_time:
-        time = sf.coalesce(sf.col("_json")[input_.event_time], time)
+        own = sf.col("_json")[input_.event_time]
+        is_storable = own.between(*map(sf.to_timestamp, map(sf.lit, _STORABLE_TIMES)))
+        time = sf.coalesce(sf.when(is_storable, own), time)
+        bad |= sf.coalesce(~is_storable, sf.lit(False))
     fixed = (sf.col("data"), sf.col("headers"), time.alias("event_time"), *map(sf.col, ORDER))
     late = _is_late(window, time).alias("_late")
     return frame.select("key", "value", *declared, *fixed, bad.alias("_bad"), late)

@@ -26,11 +26,12 @@ from spark_worker.views.planning.records import (
 from spark_worker.views.step import ViewFailed
 from spark_worker.views.tables import ParsedTables, StreamTable
 from storage.domain import limits
+from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import LogRecord
 from storage.domain.views.plan import KeyColumn, ViewColumn
 from storage.domain.views.view import BadPolicy, ViewInput, ViewQuery, ViewTable
-from tests.spark.views.records import COLUMNS, clicks, split
+from tests.spark.views.records import COLUMNS, START_MS, clicks, split
 
 Batches = list[dict[int, list[LogRecord]]]
 
@@ -50,6 +51,7 @@ QUERIES = {
     "extremes": "select page, max_by(person, arrival_time) a, min_by(struct(person, price).price, offset + shard / 2) b from c where ms is not null group by page",
     "places": "select key, first(person) f, last(person) l, first(ms) ignore nulls g, any_value(offset) a from c group by key",
     "filter": "select page, count(*) filter (where ok) n, avg(ms) filter (where ms > 500) m, sum(price) filter (where ok) p from c group by page",
+    "filtered places": "select page, first(person) filter (where ok) f, last(ms) filter (where ms > 500) l, any_value(ok) filter (where ms < 9) ignore nulls a, max_by(person, ms) filter (where ok) m from c group by page",
     "types": "select ok, cast(at as date) d, price, max(at) t, min(cast(ms as double)) f, max(data) b from c group by 1, 2, 3",
     "nested": "select t, count(*) n from c lateral view explode(array(page, person)) as t group by t",
     "union": "select p, count(*) n from (select page p from c union all select person p from c where ok) group by p",
@@ -236,6 +238,62 @@ def test_sketches_estimate_within_their_error(planner, executor):
     assert row["n"] == 30
     assert 450 < row["m"] < 550
     assert 1_500 < row["p"] < 1_800
+
+
+def test_percentile_of_filtered_records(planner, executor):
+    views = both_forms(
+        planner, query("select approx_percentile(ms, 0.5) filter (where ok) m from c")
+    )
+    random = Random(6)
+
+    [row] = incremental(executor, views, split(random, clicks(random, 2_000)))
+
+    assert 420 < row["m"] < 580
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("select page, count(*) n from c where 1 = 0 group by page", []),
+        ("select count(*) n, max(ms) m from c where cast(null as boolean)", [{"n": 0, "m": None}]),
+    ],
+)
+def test_query_whose_filter_is_always_false_has_no_records(planner, executor, sql, rows):
+    records = clicks(Random(8), 20)
+    for view in both_forms(planner, query(sql)):
+        assert incremental(executor, [view], [records]) == rows
+        [partials] = executor.partials({0: view}, {0: raw_table(records, None)}).values()
+        assert sum(each.records for each in partials.stats.values()) == 20
+
+
+def test_event_time_that_a_key_cannot_store_is_bad(planner, executor):
+    """Milliseconds as a JSON number are read as seconds: the year is far away."""
+    asked = query(
+        "select window(event_time, '1 minute') w, count(*) n from c group by 1", event_time="at"
+    )
+    times = (b'"2026-11-29T10:00:00Z"', b"1796000000000", b'"0000-01-01T00:00:00Z"', b"null")
+    records = [
+        LogRecord(nth, START_MS, Record(b'{"at": %b}' % time)) for nth, time in enumerate(times)
+    ]
+
+    for view in both_forms(planner, asked):
+        [partials] = executor.partials({0: view}, {0: raw_table({0: records}, None)}).values()
+
+        starts = {json.loads(one.key)["k0"]["start"][:4] for one in partials.states}
+        assert starts == {"2026"}
+        assert partials.stats[0].bad == 2
+
+
+def test_types_of_many_fields_are_stored(planner, executor):
+    fields = ", ".join(f"'f{nth}', ms + {nth}" for nth in range(40))
+    sql = f"select page, max(named_struct({fields})) m, size(collect_set(struct(ms as `a b`))) n from c group by page"
+    random = Random(9)
+    batches = split(random, clicks(random, 60))
+
+    rows = incremental(executor, both_forms(planner, query(sql)), batches)
+
+    expected = at_once(planner, query(sql), batches)
+    assert [*map(str, ordered(rows))] == [*map(str, ordered(expected))]
 
 
 def test_plan_names_columns_key_and_window(planner):
