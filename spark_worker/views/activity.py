@@ -31,7 +31,11 @@ class ShardActivity:
     def watermark(self, revision: ViewRevision) -> int:
         """Return the watermark that follows the clock, the present one unless all shards are idle."""
         progress, input_ = revision.progress, revision.query.input
-        if {*progress.marks} - {*self.idle(revision)} - ended_shards(progress):
+        if (
+            {*progress.marks}
+            - {*self.idle(revision)}
+            - ended_shards(progress.marks, progress.positions)
+        ):
             return progress.watermark_ms or 0
         active_at = max(self._active_at.get(shard, self._began) for shard in progress.marks)
         quiet_ms = int((self._clock() - active_at) * limits.SECOND_MS)

@@ -40,7 +40,7 @@ async def with_backlog(
 ) -> BatchRecords:
     """Return a read with what is behind it: at most `records_max` records more.
 
-    `caps`: positions that are not passed.
+    `caps`: positions that are not passed; a shard without one was read to its end by that reader.
     """
     shards = [shard for shard in read.shards if _has_more(shard, read.positions)]
     if not shards:
@@ -49,7 +49,7 @@ async def with_backlog(
     for shard in shards:
         first = shard.next_offset
         end = min(shard.tip, first + records_max // len(shards))
-        cap = None if caps is None else caps.get(shard.shard, 0)
+        cap = None if caps is None else caps.get(shard.shard, FULLY_READ)
         if cap is not None and cap != FULLY_READ:
             end = min(end, cap)
         size_max = limits.VIEW_BACKLOG_BYTES // len(shards)

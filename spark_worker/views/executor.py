@@ -59,12 +59,22 @@ class Partials(NamedTuple):
 class MergeInput(NamedTuple):
     """States to merge, of a batch and stored.
 
-    Of the merged rows, by their encoded keys: the sources, and the keys of the stored rows that they replace.
+    `keys`: encoded keys of the merged rows, by their JSON. By these: the sources of the rows, and the keys of the stored rows that
+    they replace.
     """
 
     states: list[State]
+    keys: Mapping[str, bytes] = {}
     sources: Mapping[bytes, Sources] = {}
     replaced: Mapping[bytes, tuple[bytes, ...]] = {}
+
+
+class Computed(NamedTuple):
+    """Result of a batch for one view: its rows, and what they were merged of."""
+
+    stats: Mapping[int, ShardStats]
+    rows: Sequence[MergedRow]
+    merged: MergeInput
 
 
 class Contributor(NamedTuple):
@@ -173,14 +183,14 @@ class Executor:
             needed.setdefault(groups[number], set()).update(view.needed)
         raw: dict[int, Source] = {}
         parsed: dict[Any, DataFrame] = {}
-        for number, view in views.items():
-            table, group = records[number], groups[number]
-            if view.parse is None and id(table) not in raw:
-                raw[id(table)] = self._relation(table)
-            elif view.parse is not None and group not in parsed:
-                parsed[group] = self._parsed(view.parse, table, needed[group]).persist()
-        cached = {group: self._plans.of_frame(frame) for group, frame in parsed.items()}
         try:
+            for number, view in views.items():
+                table, group = records[number], groups[number]
+                if view.parse is None and id(table) not in raw:
+                    raw[id(table)] = self._relation(table)
+                elif view.parse is not None and group not in parsed:
+                    parsed[group] = self._parsed(view.parse, table, needed[group]).persist()
+            cached = {group: self._plans.of_frame(frame) for group, frame in parsed.items()}
             yield {
                 number: cached[groups[number]] if view.parse else raw[id(records[number])]
                 for number, view in views.items()

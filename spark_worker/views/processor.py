@@ -11,8 +11,8 @@ from functools import partial
 from spark_worker.runtime.job_context import JobContext
 from spark_worker.sql.refusal import SqlRefused
 from spark_worker.views.backlog import BatchRecords
-from spark_worker.views.executor import Contributor, MergeInput, Partials, State
-from spark_worker.views.session import Computed, ViewSession
+from spark_worker.views.executor import Computed, Contributor, MergeInput, Partials, State
+from spark_worker.views.session import ViewSession
 from spark_worker.views.sessions import merge_sessions, session_keys
 from spark_worker.views.step import ViewFailed, encoded_keys
 from spark_worker.views.tables import StreamTable
@@ -22,7 +22,7 @@ from storage.domain.errors import MillstreamError, StreamNotFound, StreamRecreat
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import LogRecord
 from storage.domain.views.progress import ViewRevision
-from storage.domain.views.sources import merge_sources
+from storage.domain.views.sources import SourceMode, merge_sources
 
 _UNCHANGED = MergeInput([])
 
@@ -52,6 +52,9 @@ class BatchProcessor:
         """Read the tables of revisions and plan them; return the reasons of failures by id."""
         tables = {table.stream for one in revisions for table in one.query.tables.values()}
         failures = self._read_tables(tables)
+        spark = self._work.spark
+        if self._session is None or self._session.spark is not spark:
+            self._session = ViewSession(spark)
         reasons = [(one.revision_id, self._prepare(one, failures)) for one in revisions]
         return {revision_id: reason for revision_id, reason in reasons if reason}
 
@@ -106,9 +109,7 @@ class BatchProcessor:
         for table in revision.query.tables.values():
             if table.stream in failures:
                 return failures[table.stream]
-        spark = self._work.spark
-        if self._session is None or self._session.spark is not spark:
-            self._session = ViewSession(spark)
+        assert self._session is not None
         try:
             self._session.prepare(revision)
         except SqlRefused as error:
@@ -129,9 +130,8 @@ class BatchProcessor:
         results: dict[str, Computed | Exception] = {}
         for entry in revisions:
             revision_id = entry.revision_id
-            of_view = inputs.get(revision_id, _UNCHANGED)
             rows, stats = merged.get(revision_id, ()), partials[revision_id].stats
-            results[revision_id] = Computed(stats, rows, of_view.sources, of_view.replaced)
+            results[revision_id] = Computed(stats, rows, inputs.get(revision_id, _UNCHANGED))
         return results
 
     async def _with_stored(
@@ -141,14 +141,18 @@ class BatchProcessor:
         revision_id, of_batch = revision.revision_id, partials[revision.revision_id]
         scans, columns = self._work.storage.view_scans, revision.plan.key
         if revision.plan.session_gap_ms is not None:
-            overlapping = await scans.sessions(revision_id, session_keys(of_batch, columns))
-            return revision_id, merge_sessions(of_batch, overlapping, columns)
+            own = session_keys(of_batch, columns)
+            overlapping = await scans.sessions(revision_id, own)
+            return revision_id, merge_sessions(of_batch, own, overlapping, columns)
         keys = encoded_keys(of_batch.states, columns)
         stored = await scans.states(revision_id, [*keys])
         states = [State(keys[key].key, one.state) for key, one in stored.items()]
-        before = {key: one.sources for key, one in stored.items()}
-        sources = {
-            key: merge_sources([before.get(key, {}), of_batch.sources.get(state.key, {})])
-            for key, state in keys.items()
-        }
-        return revision_id, MergeInput([*of_batch.states, *states], sources)
+        sources = {}
+        if revision.query.sources is SourceMode.RANGE:
+            before = {key: one.sources for key, one in stored.items()}
+            sources = {
+                key: merge_sources([before.get(key, {}), of_batch.sources.get(state.key, {})])
+                for key, state in keys.items()
+            }
+        json_keys = {state.key: key for key, state in keys.items()}
+        return revision_id, MergeInput([*of_batch.states, *states], json_keys, sources)

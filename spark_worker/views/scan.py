@@ -23,8 +23,8 @@ from spark_worker.runtime.job_context import JobContext, JobStopped
 from spark_worker.views.activity import ShardActivity
 from spark_worker.views.backlog import BatchRecords, with_backlog
 from spark_worker.views.cohorts import Cohorts, capped, has_started
+from spark_worker.views.executor import Computed
 from spark_worker.views.processor import BatchProcessor
-from spark_worker.views.session import Computed
 from spark_worker.views.step import (
     ViewFailed,
     batch_of,
@@ -48,11 +48,11 @@ logger = logging.getLogger(__name__)
 
 _DELETED = "The stream was deleted."
 
+OnBatch = Callable[[ViewName, ViewBatch], object]
+"""Called with each committed batch of a view."""
+
 Windows = tuple[int | None, int | None]
 """Ends of the oldest window and of the next one that ends, in event time."""
-
-OnBatch = Callable[[ViewName, ViewBatch], object]
-"""Called with each committed batch."""
 
 
 class ScanSpec(msgspec.Struct, frozen=True):
@@ -61,13 +61,7 @@ class ScanSpec(msgspec.Struct, frozen=True):
     stream: str
 
 
-def _ignore(*_: object) -> None:
-    """Ignore an event: the default of observers."""
-
-
-def scan(
-    work: JobContext, on_batch: OnBatch = _ignore, on_sent: OnSent = _ignore
-) -> Mapping[str, Any]:
+def scan(work: JobContext, on_batch: OnBatch, on_sent: OnSent) -> Mapping[str, Any]:
     """Keep the views over a stream up to date until there are none, or the job must stop."""
     stream = StreamName(work.spec(ScanSpec).stream, work.job.namespace)
     return _Scan(work, stream, on_batch, on_sent).run()
@@ -110,9 +104,9 @@ class _Scan:
                 idle = [cohort for cohort in cohorts if not self._advance(cohort)]
                 without_news = [entry for cohort in idle for entry in cohort]
                 self._idle = {entry.revision.revision_id for entry in without_news}
-                is_idle = idle == cohorts and not any([self._tick(one) for one in without_news])
+                has_ticked = any([self._tick(one) for one in without_news])
                 self._deliver(every)
-                if is_idle:
+                if idle == cohorts and not has_ticked:
                     self._wait(cohorts)
                 else:
                     self._pace(started)
@@ -180,7 +174,8 @@ class _Scan:
             read = capped(read, cohort[0].revision.progress.positions, cap, stream)
         if read is None or not has_news(read):
             return False
-        self._activity.note(read)
+        if cap is None:  # of a revision that is built, the records are old
+            self._activity.note(read)
         records = self._with_backlog(cohort, read, cap)
         fault("view.read")
         cohort = self._prepared(cohort)
@@ -275,8 +270,8 @@ class _Scan:
         revision, progress = entry.revision, entry.revision.progress
         batch, windows = self._windows.get(revision.revision_id, (-1, (None, None)))
         if batch != progress.batch:
-            looking = self._scans.next_windows(revision.revision_id, progress.watermark_ms or 0)
-            windows = self._work.call(looking)
+            reading = self._scans.next_windows(revision.revision_id, progress.watermark_ms or 0)
+            windows = self._work.call(reading)
             self._windows[revision.revision_id] = progress.batch, windows
         oldest_ms, next_ms = windows
         keep_ms = entry.view.spec.keep_ms
@@ -301,10 +296,7 @@ class _Scan:
             batch = batch_of(
                 entry.revision,
                 read,
-                result.stats,
-                result.rows,
-                sources=result.sources,
-                replaced=result.replaced,
+                result,
                 idle=self._activity.idle(entry.revision),
                 tables=self._processor.table_positions(entry.revision),
                 milliseconds=int(_since(started) * limits.SECOND_MS),

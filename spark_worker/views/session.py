@@ -1,7 +1,7 @@
 """Prepared views of a scan in one Spark session, and the computation of their batches."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -12,7 +12,6 @@ from spark_worker.views.executor import (
     Executor,
     MergedRow,
     Partials,
-    ShardStats,
     State,
 )
 from spark_worker.views.planning.planner import ViewPlanner
@@ -23,22 +22,9 @@ from storage.domain import limits
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import LogRecord
 from storage.domain.views.progress import ViewRevision
-from storage.domain.views.sources import Sources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-class Computed(NamedTuple):
-    """Result of a batch for one view.
-
-    `sources` of its rows, and the keys of rows that they replace, by encoded key.
-    """
-
-    stats: Mapping[int, ShardStats]
-    rows: Sequence[MergedRow]
-    sources: Mapping[bytes, Sources]
-    replaced: Mapping[bytes, tuple[bytes, ...]]
 
 
 class ViewSession:
@@ -76,14 +62,14 @@ class ViewSession:
         """Return the partial aggregates of a batch, by revision; `tables` by their streams."""
         read = raw_table({shard.shard: shard.records for shard in records.read.shards}, None)
         every = pa.concat_tables([read, pa.Table.from_batches(records.columns, RAW)])
-        watermarks = {revision.progress.watermark_ms for revision in revisions}
+        watermarks = {_watermark_of(revision) for revision in revisions}
         raw = {watermark: with_watermark(every, watermark) for watermark in watermarks}
         numbered = self._numbered(revisions)
         if every.num_rows >= limits.VIEW_PARSE_RECORDS:
             numbered = [(one, nth, self._over_parsed(one, nth)) for one, nth, _ in numbered]
         results = self._executor.partials(
             {number: view for _, number, view in numbered},
-            {number: raw[one.progress.watermark_ms] for one, number, _ in numbered},
+            {number: raw[_watermark_of(one)] for one, number, _ in numbered},
             {
                 number: self._tables_of(one, view, tables)
                 for one, number, view in numbered
@@ -134,3 +120,8 @@ class ViewSession:
         self, revisions: Sequence[ViewRevision]
     ) -> list[tuple[ViewRevision, int, PreparedView]]:
         return [(revision, *self._prepared[revision.revision_id]) for revision in revisions]
+
+
+def _watermark_of(revision: ViewRevision) -> int | None:
+    """Return the watermark that records may be late behind; None for a view without windows."""
+    return revision.progress.watermark_ms if revision.plan.has_windows else None

@@ -39,16 +39,22 @@ class _Session(NamedTuple):
 
 
 def session_keys(batch: Partials, columns: Sequence[KeyColumn]) -> list[SessionKey]:
-    """Return the keys of a batch."""
+    """Return the keys of a batch, in the order of its states."""
     return [session_key(encode_key(key_values(one.key), columns)) for one in batch.states]
 
 
 def merge_sessions(
-    batch: Partials, stored: Mapping[bytes, StoredState], columns: Sequence[KeyColumn]
+    batch: Partials,
+    keys: Sequence[SessionKey],
+    stored: Mapping[bytes, StoredState],
+    columns: Sequence[KeyColumn],
 ) -> MergeInput:
-    """Merge the sessions of a batch, and the stored ones that overlap them."""
-    keys = zip(batch.states, session_keys(batch, columns), strict=True)
-    parts = [_Session(*key, state.key, (state,)) for state, key in keys]
+    """Merge the sessions of a batch, and the stored ones that overlap them.
+
+    `keys`: those of the batch, by `session_keys`.
+    """
+    pairs = zip(batch.states, keys, strict=True)
+    parts = [_Session(*key, state.key, (state,)) for state, key in pairs]
     json_keys = {part.others: part.key for part in parts}
     for key, sources in batch.sources.items():  # its sessions are those of a shard
         own = session_key(encode_key(key_values(key), columns))
@@ -65,6 +71,7 @@ def merge_sessions(
     encoded = [(encode_key(key_values(one.key), columns), one) for one in merged]
     return MergeInput(
         [state._replace(key=one.key) for one in merged for state in one.states],
+        {one.key: key for key, one in encoded},
         {key: one.sources for key, one in encoded},
         {key: tuple(old for old in one.stored if old != key) for key, one in encoded},
     )

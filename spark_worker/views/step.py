@@ -1,10 +1,10 @@
 """One batch of a view: from what was read and computed to what is committed."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from spark_worker.views.executor import MergedRow, ShardStats, State
+from spark_worker.views.executor import Computed, MergedRow, MergeInput, ShardStats, State
 from storage.domain import limits
 from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import StreamRead
@@ -18,7 +18,7 @@ from storage.domain.views.progress import (
     ViewRevision,
 )
 from storage.domain.views.row_key import encode_key, key_values
-from storage.domain.views.sources import SourceMode, Sources
+from storage.domain.views.sources import SourceMode
 from storage.domain.views.watermark import advance_marks, watermark_of
 
 
@@ -39,22 +39,19 @@ def encoded_keys(states: Sequence[State], columns: Sequence[KeyColumn]) -> dict[
 def batch_of(
     revision: ViewRevision,
     read: StreamRead,
-    stats: Mapping[int, ShardStats],
-    merged: Sequence[MergedRow],
+    computed: Computed,
     *,
-    sources: Mapping[bytes, Sources],
-    replaced: Mapping[bytes, tuple[bytes, ...]],
     idle: Collection[int],
     tables: Mapping[str, Mapping[int, int]],
     milliseconds: int,
 ) -> ViewBatch:
     """Return what a batch changes.
 
-    `sources` of the rows and keys of the rows that they replace, by encoded key. `idle`: shards without records for longer than the input's `idle_ms`. `tables`: positions of its tables. Raises ViewFailed.
+    `idle`: shards without records for longer than the input's `idle_ms`. `tables`: positions of its tables. Raises ViewFailed.
     """
-    before, input_ = revision.progress, revision.query.input
+    before, input_, stats = revision.progress, revision.query.input, computed.stats
     marks = advance_marks(before.marks, {shard: each.newest_ms for shard, each in stats.items()})
-    ended = {shard for shard in marks if read.positions.get(shard, FULLY_READ) == FULLY_READ}
+    ended = ended_shards(marks, read.positions)
     after = ViewProgress(
         positions=read.positions,
         tables={name: dict(positions) for name, positions in tables.items()},
@@ -68,7 +65,7 @@ def batch_of(
         batch=before.batch + 1,
         counts=before.counts + _counts(read, stats),
     )
-    changes = tuple(_change(row, revision, sources, replaced) for row in merged)
+    changes = tuple(_change(row, revision, computed.merged) for row in computed.rows)
     return ViewBatch(before=before, after=after, changes=changes, milliseconds=milliseconds)
 
 
@@ -93,10 +90,9 @@ def is_final(progress: ViewProgress) -> bool:
     return progress.final is not None and progress.final.bound >= reached.bound
 
 
-def ended_shards(progress: ViewProgress) -> set[int]:
-    """Return the shards that have been read to their end, or were left out."""
-    positions = progress.positions
-    return {shard for shard in progress.marks if positions.get(shard, FULLY_READ) == FULLY_READ}
+def ended_shards(marks: Iterable[int], positions: Mapping[int, int]) -> set[int]:
+    """Return the shards with marks that have been read to their end, or were left out."""
+    return {shard for shard in marks if positions.get(shard, FULLY_READ) == FULLY_READ}
 
 
 def _counts(read: StreamRead, stats: Mapping[int, ShardStats]) -> ViewCounts:
@@ -108,24 +104,19 @@ def _counts(read: StreamRead, stats: Mapping[int, ShardStats]) -> ViewCounts:
     )
 
 
-def _change(
-    row: MergedRow,
-    revision: ViewRevision,
-    sources: Mapping[bytes, Sources],
-    replaced: Mapping[bytes, tuple[bytes, ...]],
-) -> RowChange:
+def _change(row: MergedRow, revision: ViewRevision, merged: MergeInput) -> RowChange:
     size = len((row.row or "").encode()) + len(row.state.encode())
     if size > limits.VIEW_ROW_BYTES_MAX:
         raise ViewFailed(
             f"A row and its state have {size} bytes, more than {limits.VIEW_ROW_BYTES_MAX}."
         )
-    key = encode_key(key_values(row.key), revision.plan.key)
+    key = merged.keys[row.key]
     tracks = revision.query.sources is SourceMode.RANGE
     return RowChange(
         key=key,
         row=row.row,
         state=row.state,
         window_end_ms=row.window_end_ms,
-        sources=sources.get(key, {}) if tracks else None,
-        replaces=replaced.get(key, ()),
+        sources=merged.sources.get(key, {}) if tracks else None,
+        replaces=merged.replaced.get(key, ()),
     )

@@ -36,15 +36,13 @@ class StreamTable:
 
     async def read(self, storage: Storage) -> None:
         """Read to the end of the stream. Raises StreamNotFound, StreamRecreated, ViewFailed."""
-        stream = await storage.catalog.fresh_stream(self.stream)
-        if stream.stream_id != self._stream_id:
-            self._clear(stream.stream_id)
         try:
             while await self._read_next(storage):
                 pass
         except StreamRecreated:
-            self._clear(None)  # the next batch reads the new stream
-            raise
+            self._clear()
+            while await self._read_next(storage):
+                pass
 
     async def _read_next(self, storage: Storage) -> bool:
         read = await storage.record_reader.read(
@@ -54,7 +52,7 @@ class StreamTable:
             for each in shard.records:
                 if each.record.key:
                     self.put(each.record.key, each.record.data)
-        self.positions = read.positions
+        self.positions, self._stream_id = read.positions, read.stream_id
         self.check_size()
         return has_news(read)
 
@@ -67,10 +65,11 @@ class StreamTable:
             self._rows[key] = data
             self._bytes += len(data)
 
-    def _clear(self, stream_id: LogId | None) -> None:
+    def _clear(self) -> None:
+        """Forget a former stream of the name."""
         self.version += 1
         self.positions, self._rows, self._bytes = {}, {}, 0
-        self._stream_id = stream_id
+        self._stream_id = None
 
     def check_size(self) -> None:
         """Raise ViewFailed for a table above its limits."""

@@ -8,6 +8,7 @@ from spark_worker.views.planning.records import RAW, raw_table
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.log.record_batch import Record
+from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import ReadFrom, StreamRead, StreamSpec
 from tests.integration.views.conftest import STREAM
 
@@ -78,6 +79,13 @@ async def test_backlog_does_not_pass_caps(engines, read):
 
     assert records.read.positions == caps
     assert [batch.num_rows for batch in records.columns] == [2]
+
+
+async def test_shard_that_the_other_reader_has_left_has_a_backlog(engines, read):
+    """A parent shard that the active revision has read to its end is not among its positions."""
+    records = await with_backlog(engines, STREAM, read, 1_000, {1: FULLY_READ})
+
+    assert records.read.positions == {shard.shard: shard.tip for shard in read.shards}
 
 
 async def test_backlog_leaves_out_what_has_expired(engines, read):

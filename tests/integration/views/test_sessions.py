@@ -98,7 +98,7 @@ class Clicks:
         batch = partials_of(clicks, len(self.every))
         keys = session_keys(batch, SESSIONS.key)
         stored = await scans.sessions(revision.revision_id, keys)
-        merge = merge_sessions(batch, stored, SESSIONS.key)
+        merge = merge_sessions(batch, keys, stored, SESSIONS.key)
         totals: dict[str, tuple[int, int]] = {}
         for key, state, end_ms in merge.states:
             count, last_ms = totals.get(key, (0, 0))

@@ -1,6 +1,7 @@
 """Sessions: rows after any split into batches equal Spark's own sessions over all records."""
 
 import json
+import math
 from itertools import cycle
 from random import Random
 from typing import Any
@@ -27,6 +28,7 @@ QUERIES = {
     "key": "select page, session_window(event_time, '40 seconds').start s, count(*) n, max(ms) m from c group by page, session_window(event_time, '40 seconds')",
     "whole": "select session_window(event_time, '5 seconds') w, count(distinct person) n, avg(ms) a from c group by 1",
     "parts": "select person, w.end - w.start as length, min_by(page, struct(arrival_time, shard, offset)) f from (select person, page, arrival_time, shard, offset, session_window(event_time, '3 minutes') w from c) group by person, w",
+    "spread": "select page, session_window(event_time, '90 seconds') w, stddev(ms) d, var_pop(price) v, avg(price) a from c group by 1, 2",
     "having": "select session_window(event_time, '2 minutes').end e, ok, price, sum(ms) t from c group by 2, 3, session_window(event_time, '2 minutes') having count(*) > 1",
     "decimal": "select cast(ms / 100 as decimal(9,1)) d, page p, session_window(event_time, '8 minutes') w, count(*) n from c group by 1, 2, 3",
 }
@@ -56,7 +58,7 @@ class _Store:
                 for one in keys
             )
         }
-        merge = merge_sessions(partials, stored, self.columns)
+        merge = merge_sessions(partials, keys, stored, self.columns)
         for old in (old for olds in merge.replaced.values() for old in olds):
             del self.rows[old], self.states[old]
         [merged] = self._executor.merge({0: view}, {0: merge.states}).values()
@@ -131,6 +133,25 @@ def test_sources_of_a_session_are_those_of_its_parts(planner, executor):
         if is_in_session(one.key, long[0], view.plan.key)
     ]
     assert sorted(found) == [(0, 0), (0, 2), (0, 3)]
+
+
+def test_variance_of_a_session_that_joins_several(planner, executor):
+    """Three states merge at once, where a batch joins two stored sessions."""
+    asked = query(
+        "select session_window(event_time, '1 minute') w, var_pop(ms) v, stddev(ms) d from c group by 1"
+    )
+    store = _Store(planner, asked, executor)
+    records = [
+        LogRecord(nth, START_MS, Record(b'{"ms": %d}' % ms, event_time_ms=START_MS + at_ms))
+        for nth, (at_ms, ms) in enumerate([(0, 0), (100_000, 10), (50_000, 5)])
+    ]
+    for record in records:
+        store.add({0: [record]})
+
+    batches: Batches = [{0: records}]
+    [row], [expected] = store.shown(), at_once(planner, asked, batches)
+    assert same(row, expected)
+    assert math.isclose(row["v"], 50 / 3)
 
 
 def test_plan_of_sessions_names_their_start(planner):
