@@ -26,7 +26,7 @@ from storage.views.sources import RowSources
 
 router = APIRouter(prefix="/v1/views", tags=["views"], route_class=AuditedRoute)
 
-_OTHER_QUERY = "The view has another query since the cursor was made; read again."
+_OTHER_QUERY = "The cursor is of an earlier revision of the view; read from the first page."
 _AFTER = re.compile(r"([0-9]{1,9}):([0-9]{1,16})")
 
 

@@ -105,7 +105,7 @@ async def roll_back_view(
 
 @router.post("/{view}/rebuilds", dependencies=[MANAGE], status_code=202)
 async def rebuild_view(view: ViewPath, storage: StorageDep, if_match: IfMatch = None) -> ViewDetail:
-    """Build the rows of a view again from the oldest records, beside the present ones.
+    """Build the rows of a view again from its `start`, beside the present ones.
 
     When the new revision has caught up, it replaces the present one at the same records, and its `report` compares their rows.
     """

@@ -6,7 +6,9 @@
 A revision is the query at one time: its rows, and the positions that they include. A change of the query starts a new one beside
 the present one, which answers until the new one has caught up.
 
-    building ──▶ active ──▶ deleted, when the next one is active
+    building ──▶ active ──▶ former, with `keep_former_ms` ──▶ deleted after that time, or for the next former one
+        ▲                     │
+        └───── rollback ──────┘
 """
 
 import re

@@ -578,7 +578,7 @@ class ViewInputConfigParams(TypedDict, total=False):
     idle_seconds: float
     """A shard without records for this long does not hold the watermark back."""
     start: Literal["earliest", "latest", "time"]
-    """First record of a new revision."""
+    """First record of the rows. `latest`: the first one after the view was created."""
     start_time: str | datetime | None
     """With `time`: start with the first record that arrived then or later."""
     on_bad: Literal["null", "skip"]

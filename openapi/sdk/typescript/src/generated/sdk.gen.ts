@@ -2377,9 +2377,9 @@ export const pauseView = <ThrowOnError extends boolean = true>(options: Options<
 });
 
 /**
- * Build the rows of a view again from the oldest records, beside the present ones.
+ * Build the rows of a view again from its `start`, beside the present ones.
  *
- * Build the rows of a view again from the oldest records, beside the present ones.
+ * Build the rows of a view again from its `start`, beside the present ones.
  *
  * When the new revision has caught up, it replaces the present one at the same records, and its `report` compares their rows.
  */

@@ -10418,7 +10418,7 @@ export type ViewInputConfig = {
      */
     idle_seconds?: number;
     /**
-     * First record of a new revision.
+     * First record of the rows. `latest`: the first one after the view was created.
      */
     start?: StartAt;
     /**
