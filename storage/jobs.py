@@ -148,6 +148,10 @@ class Jobs:
 
         return await self._rows.change(job_id, decide)
 
+    async def failed(self, namespace: str, limit: int) -> Sequence[Job]:
+        """Return failed jobs that no call has waited for, the newest first."""
+        return await self._rows.failed(namespace, limit)
+
     async def parts(self, job_id: str) -> dict[str, JobPart]:
         """Return the progress of a job's parts, by name."""
         return {part.part: part for part in await self._rows.parts(job_id)}

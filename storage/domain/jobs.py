@@ -75,6 +75,9 @@ class JobKind(StrEnum):
                 return JobSlots.QUERIES
 
 
+CALL_KINDS = (JobKind.VIEW_PLAN, JobKind.VIEW_SEARCH, JobKind.QUERY)
+"""Kinds that a call submits and waits for: it is told of a failure, and the result is deleted with the job."""
+
 WAITING_FOR = "waiting_for"
 """Member of a job's progress: why its last attempt gave its place back, or why the present one waits."""
 

@@ -656,12 +656,12 @@ select :job_id, p.part, p.position, p.done, p.counts
 
 
 -- name: forget_jobs
--- What is over stays over; its parts go with it. Callers make some kinds, one for each call, and get their result.
+-- What is over stays over; its parts go with it.
 delete from jobs
  where job_id in (select job_id
                     from jobs
                    where ended_at_ms < cast(extract(epoch from clock_timestamp()) * 1000 as bigint)
-                                       - case when kind in ('query', 'view_plan', 'view_search') then :result_kept_ms else :kept_ms end
+                                       - case when kind = any(:call_kinds) then :result_kept_ms else :kept_ms end
                    limit :limit);
 
 

@@ -6,7 +6,7 @@ The first revision of a view is active at once. A later one is built beside the 
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Unpack
 
 from storage.catalog.catalog import Catalog
@@ -17,7 +17,6 @@ from storage.domain.definitions import Put, PutOptions, check_version, with_chan
 from storage.domain.errors import (
     JobRefused,
     MillstreamError,
-    PreconditionFailed,
     QueueNotFound,
     QuotaReached,
     StorageBusy,
@@ -34,14 +33,13 @@ from storage.domain.views.progress import BatchRecord, RevisionState, ViewRevisi
 from storage.domain.views.sink import Emit, SinkState
 from storage.domain.views.view import View, ViewQuery, ViewSpec
 from storage.jobs import Jobs
-from storage.postgres.repositories.views import LockedView, ViewRows
+from storage.postgres.repositories.views import LockedView, ViewRows, ViewWithRevision
 from storage.views.query_planner import ViewQueryPlanner
 from storage.views.sinks import ViewSinks
 
 logger = logging.getLogger(__name__)
 
 _CHANGED = "The view or its stream was changed at the same time; nothing happened. Try again."
-_CHANGE_ATTEMPTS = 3
 _SCAN_ATTEMPTS_MAX = 1_000_000_000  # a scan is never given up
 
 
@@ -115,25 +113,6 @@ class Views:
             await self._ensure_scan(stream.name)
         return put
 
-    async def change(
-        self,
-        name: ViewName,
-        change: Callable[[ViewSpec], ViewSpec],
-        *,
-        if_match: int | None = None,
-    ) -> View:
-        """Replace the configuration by the result of a function, atomically, as `put` does."""
-        for _ in range(_CHANGE_ATTEMPTS):
-            current = await self.get(name)
-            check_version(current, if_match)
-            options = PutOptions(if_match=current.version, replace_pause=True)
-            try:
-                put = await self.put(name, change(current.spec), **options)
-            except PreconditionFailed:
-                continue  # changed since it was read
-            return put.definition
-        raise StorageBusy(_CHANGED)
-
     async def roll_back(self, name: ViewName, *, if_match: int | None = None) -> View:
         """Put the query of the former revision, which answers again once it has caught up.
 
@@ -206,17 +185,29 @@ class Views:
 
     async def status(self, name: ViewName) -> ViewStatus:
         """Return the view with its revisions, as Postgres has them now."""
-        revisions = await self._rows.with_revisions(name)
-        by_state = {revision.state: revision for _, revision in revisions}
-        if not revisions:
-            raise _not_found(name)
-        return ViewStatus(
-            revisions[0].view,
-            by_state[RevisionState.ACTIVE],
-            by_state.get(RevisionState.BUILDING),
-            by_state.get(RevisionState.FORMER),
-            await self._sinks.states(revisions[0].view),
-        )
+        for status in await self._statuses(await self._rows.with_revisions(name)):
+            return status
+        raise _not_found(name)
+
+    async def statuses(self, views: Sequence[View]) -> list[ViewStatus]:
+        """Return the views with their revisions, less those that were deleted meanwhile."""
+        ids = [view.view_id for view in views]
+        return await self._statuses(await self._rows.with_revisions_of(ids))
+
+    async def _statuses(self, pairs: Sequence[ViewWithRevision]) -> list[ViewStatus]:
+        views = {view.view_id: view for view, _ in pairs}
+        by_state = {(revision.view_id, revision.state): revision for _, revision in pairs}
+        sinks = await self._sinks.states([*views.values()])
+        return [
+            ViewStatus(
+                view,
+                by_state[view_id, RevisionState.ACTIVE],
+                by_state.get((view_id, RevisionState.BUILDING)),
+                by_state.get((view_id, RevisionState.FORMER)),
+                sinks[view_id],
+            )
+            for view_id, view in views.items()
+        ]
 
     async def plan_of(self, view: View) -> ViewPlan:
         """Return the plan of a view that was put, or would be by a dry run."""

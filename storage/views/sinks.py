@@ -67,10 +67,10 @@ class ViewSinks:
         factory=lambda: BoundedCache(_SINKS_CACHED), init=False
     )
 
-    async def states(self, view: View) -> list[SinkState]:
-        """Return the states of a view's sinks, in their order."""
-        states = {one.sink: one for one in (await self._states([view])).get(view.view_id, ())}
-        return [states.get(sink.label) or SinkState(sink=sink.label) for sink in view.spec.into]
+    async def states(self, views: Sequence[View]) -> dict[str, list[SinkState]]:
+        """Return the states of the sinks of views, in their order, by view."""
+        stored = await self._states(views)
+        return {view.view_id: _states_of(view, stored.get(view.view_id, ())) for view in views}
 
     async def behind(self, namespace: str) -> Sequence[SinkBehind]:
         """Return sinks that fail or are far behind, of views that are not paused.
@@ -189,6 +189,11 @@ class ViewSinks:
                 await self._queues.retire_writers(target, producer_ids)
             else:
                 await self._streams.retire_writers(target, producer_ids)
+
+
+def _states_of(view: View, stored: Sequence[SinkState]) -> list[SinkState]:
+    states = {one.sink: one for one in stored}
+    return [states.get(sink.label) or SinkState(sink=sink.label) for sink in view.spec.into]
 
 
 def _producer_id(view: View, revision: int) -> str:

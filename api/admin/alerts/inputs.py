@@ -261,11 +261,15 @@ async def _sinks(storage: Storage, principal: Principal) -> list[SinkBehind]:
     return [one for one in sinks if principal.policy.allows(Action.VIEW_LIST, one.view.name)]
 
 
-async def _jobs(storage: Storage, namespace: str) -> list[list[Job]]:
-    """Return failed jobs and queued ones, the newest of each."""
-    states = (JobState.FAILED, JobState.QUEUED)
-    lists = [storage.jobs.list(namespace=namespace, state=one, limit=PAGE_ROWS) for one in states]
-    return await asyncio.gather(*lists)
+async def _jobs(storage: Storage, namespace: str) -> tuple[Sequence[Job], Sequence[Job]]:
+    """Return failed jobs and queued ones, the newest of each.
+
+    Whoever made a call that failed knows it: its job is left out.
+    """
+    return await asyncio.gather(
+        storage.jobs.failed(namespace, PAGE_ROWS),
+        storage.jobs.list(namespace=namespace, state=JobState.QUEUED, limit=PAGE_ROWS),
+    )
 
 
 def _unserved(queued: Sequence[Job], processes: Sequence[ProcessSeen], now_ms: int) -> list[Job]:

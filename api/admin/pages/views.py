@@ -15,7 +15,7 @@ from api.admin.route_map import TargetLink
 from api.native.dependencies import ViewPath, may
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action
-from storage.domain.errors import ValidationFailed, ViewNotFound
+from storage.domain.errors import ValidationFailed
 from storage.domain.names import ViewName
 from storage.domain.views.plan import KeyColumn, ViewPlan
 from storage.domain.views.row_key import WINDOW
@@ -96,19 +96,8 @@ async def list_views(context: Context, q: Words = "", after: Words = "") -> Resp
     """List the views of the namespace that the caller may see."""
     engine = context.storage.views
     views, next_name = await page_by_name(context, engine.list_views, Action.VIEW_LIST, q, after)
-    reads = (engine.status(view.name) for view in views)
-    statuses = await asyncio.gather(*reads, return_exceptions=True)
-    rows = [(status, _state(status)) for status in map(_present, statuses) if status]
+    rows = [(status, _state(status)) for status in await engine.statuses(views)]
     return context.render("views.html", live=True, rows=rows, q=q, after=after, more=next_name)
-
-
-def _present(status: ViewStatus | BaseException) -> ViewStatus | None:
-    """Return the status of a view; None for one that was deleted since it was listed."""
-    if isinstance(status, ViewNotFound):
-        return None
-    if isinstance(status, BaseException):
-        raise status
-    return status
 
 
 @router.get("/{view}", dependencies=[SEE])

@@ -12,6 +12,7 @@ from sqlmodel import col
 from storage.domain import limits
 from storage.domain.errors import JobNotFound, JobRefused, NamespaceNotFound, StorageUnavailable
 from storage.domain.jobs import (
+    CALL_KINDS,
     Job,
     JobKind,
     JobLease,
@@ -103,6 +104,13 @@ class JobRows(Repository):
         if after is not None:
             conditions.append(tuple_(col(JobRow.created_at_ms), col(JobRow.job_id)) < after)
         return await self._select(*conditions, limit=limit)
+
+    async def failed(self, namespace: str, limit: int) -> list[Job]:
+        """Return failed jobs of a namespace that no call has waited for, the newest first."""
+        is_failed = col(JobRow.state) == JobState.FAILED
+        no_call = col(JobRow.kind).not_in(CALL_KINDS)
+        own = col(JobRow.namespace) == namespace
+        return await self._select(own, is_failed, no_call, limit=limit)
 
     async def count(self, kind: JobKind) -> list[tuple[str, int]]:
         """Return the number of jobs of a kind by state."""
@@ -199,12 +207,13 @@ class JobRows(Repository):
     async def delete_ended(self, retention_ms: int, result_retention_ms: int, limit: int) -> int:
         """Delete jobs that ended more than `retention_ms` ago, at most `limit`; return how many.
 
-        Queries, plans and searches have a retention of their own: their results are deleted with them.
+        Kinds of calls have a retention of their own: their results are deleted with them.
         """
         async with self._database.autocommitting() as session:
             values = {
                 "kept_ms": retention_ms,
                 "result_kept_ms": result_retention_ms,
+                "call_kinds": [*CALL_KINDS],
                 "limit": limit,
             }
             deleted = await session.execute(query("forget_jobs"), values)

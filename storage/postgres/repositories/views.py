@@ -1,6 +1,6 @@
 """Repository of views, and of the revisions that their owners begin and end."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -133,6 +133,10 @@ class ViewRows(DefinitionTable[ViewName, View, LockedView]):
         return await self._joined(
             col(ViewRow.namespace) == name.namespace, col(ViewRow.name) == name.name
         )
+
+    async def with_revisions_of(self, view_ids: Collection[str]) -> list[ViewWithRevision]:
+        """Return views with their present revisions, in the order of their names."""
+        return await self._joined(col(ViewRow.view_id).in_(view_ids)) if view_ids else []
 
     async def over(self, stream: StreamName) -> list[ViewWithRevision]:
         """Return the present revisions that read a stream, with their views."""

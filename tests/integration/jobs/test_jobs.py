@@ -9,6 +9,7 @@ from storage.bootstrap import open_storage
 from storage.domain import limits
 from storage.domain.errors import JobNotFound, JobRefused, NamespaceNotFound, ValidationFailed
 from storage.domain.jobs import (
+    CALL_KINDS,
     WAITING_FOR,
     JobKind,
     JobLease,
@@ -49,6 +50,16 @@ def later(database_url):
 
 def submit(jobs, subject="logs", kind=JobKind.ARCHIVE, **options):
     return jobs.submit("default", kind, subject, {"n": 1}, **options)
+
+
+@pytest.mark.parametrize("kind", JobKind)
+async def test_failed_jobs_leave_out_those_of_calls(jobs, kind):
+    await submit(jobs, kind=kind, attempts_max=1)
+    await jobs.fail((await jobs.claim("w1", [kind])).claim, "boom", retry=False)
+
+    failed = await jobs.failed("default", 10)
+
+    assert [job.kind for job in failed] == ([] if kind in CALL_KINDS else [kind])
 
 
 async def test_job_is_queued_and_claimed(jobs):

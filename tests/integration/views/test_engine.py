@@ -22,6 +22,8 @@ from storage.domain.quotas import Quotas
 from storage.domain.streams.stream import StreamSpec
 from storage.domain.views.plan import SqlRefusal
 from storage.domain.views.progress import RevisionState
+from storage.domain.views.sink import ViewSink
+from storage.domain.views.view import View
 from storage.views.scans import ViewConflict
 from tests.integration.views.conftest import NAME, PLAN, STREAM, row, spec_of
 
@@ -123,12 +125,24 @@ async def test_recreated_stream_begins_a_revision(engines, worker, view):
     assert status.building.plan == status.active.plan
 
 
-async def test_change_replaces_configuration(engines, view):
-    changed = await engines.views.change(NAME, lambda _: spec_of(rows_max=7, paused=True))
+async def test_statuses_are_those_of_each_view(engines, worker, view):
+    await engines.catalog.put_stream(StreamName("changes"), StreamSpec())
+    others = list[View]()
+    for name in ("with-sink", "deleted"):
+        put, _ = await asyncio.gather(
+            engines.views.put(
+                ViewName(name), spec_of(f"select '{name}'", into=(ViewSink(stream="changes"),))
+            ),
+            worker.plans(),
+        )
+        others.append(put.definition)
+    await engines.views.delete(others[1].name)
 
-    assert (changed.version, changed.spec.rows_max, changed.spec.paused) == (2, 7, True)
-    with pytest.raises(PreconditionFailed):
-        await engines.views.change(NAME, lambda spec: spec, if_match=1)
+    statuses = await engines.views.statuses([view, *others])
+
+    assert [status.view.name.name for status in statuses] == [NAME.name, "with-sink"]
+    for status in statuses:
+        assert status == await engines.views.status(status.view.name)
 
 
 async def test_paused_view_is_not_scanned(engines, view):

@@ -60,7 +60,7 @@ async def test_former_revision_answers_again_after_a_rollback(engines, worker, v
 
 async def test_rollback_of_a_rebuild_returns_to_its_rows(engines, worker, view):
     """A rebuild has fewer rows when retention has deleted records; its query is the same."""
-    view = await engines.views.change(NAME, lambda spec: replace(spec, **KEPT))
+    view = (await engines.views.put(NAME, spec_of(keep_former_ms=limits.DAY_MS))).definition
     await worker.commit(row("home", 1, 0), row("old", 1, 0))
     await engines.views.rebuild(NAME)
     await worker.commit(row("home", 1, 0))
