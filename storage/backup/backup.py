@@ -57,7 +57,10 @@ from storage.redis.snapshot import snapshot_of
 from storage.settings import StorageSettings
 
 _PIECE = 1 << 20
-_VIEWS = {"views", "view_revisions", "view_rows", "view_batches", "view_sinks", "view_outbox"}
+_VIEWS = {
+    *("views", "view_revisions", "view_rows", "view_row_versions"),
+    *("view_batches", "view_sinks", "view_outbox"),
+}
 _BEFORE_STORE = frozenset({"jobs", "job_parts", "query_results", *_VIEWS})
 
 

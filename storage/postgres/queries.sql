@@ -1203,12 +1203,12 @@ select q.namespace, q.name
 -- The view before its revision, as those who change it: the view is locked where it is read, and the revision above the join. Each lock
 -- looks at the row again after it has waited, so a view that was paused meanwhile, or a revision that was deleted, gives no row.
 with v as materialized (
-  select spec -> 'into' as into
+  select spec -> 'into' as into, cast(spec ->> 'history_ms' as bigint) as history_ms
     from views
    where view_id = :view_id and not cast(spec ->> 'paused' as boolean)
      for share
 )
-select r.*, v.into
+select r.*, v.into, v.history_ms
   from v cross join view_revisions r
  where r.revision_id = :revision_id and r.state <> 'deleted'
    for update of r;
@@ -1248,16 +1248,32 @@ with changed as (
 select count(*) filter (where is_new) from changed;
 
 
+-- name: keep_view_versions
+-- As put_view_rows, before it: the rows as they are until a batch.
+insert into view_row_versions (revision_id, key, until_batch, since_batch, output, window_end_ms)
+select revision_id, key, :batch, batch, output, window_end_ms
+  from view_rows
+ where revision_id = :revision_id and key = any(:keys) and output is not null;
+
+
 -- name: expire_view_rows
--- As put_view_rows.
-delete from view_rows
- where revision_id = :revision_id
-   and key in (select key
-                 from view_rows
-                where revision_id = :revision_id and window_end_ms <= :until_ms
-                order by window_end_ms
-                limit :limit)
-returning key, window_end_ms, case when :shows then cast(output as text) end as output;
+-- As put_view_rows. A row that this batch has put was never read, so it has no version.
+with expired as (
+  delete from view_rows
+   where revision_id = :revision_id
+     and key in (select key
+                   from view_rows
+                  where revision_id = :revision_id and window_end_ms <= :until_ms
+                  order by window_end_ms
+                  limit :limit)
+  returning *
+), versions as (
+  insert into view_row_versions (revision_id, key, until_batch, since_batch, output, window_end_ms)
+  select revision_id, key, :batch, batch, output, window_end_ms
+    from expired
+   where :keeps and batch < :batch and output is not null
+)
+select key, window_end_ms, case when :shows then cast(output as text) end as output from expired;
 
 
 -- name: final_view_rows
@@ -1295,11 +1311,13 @@ with advanced as (
      set progress = cast(:progress as jsonb), failures = 0, failure = ''
    where revision_id = :revision_id
 ), added as (
-  insert into view_batches (revision_id, batch, before, after, watermark_ms, counts, rows, milliseconds, at_ms)
+  insert into view_batches (revision_id, batch, before, after, watermark_ms, counts, rows, milliseconds, at_ms, versions)
   values (:revision_id, :batch, cast(:before as jsonb), cast(:after as jsonb), :watermark_ms, cast(:counts as jsonb),
-          :rows, :milliseconds, :at_ms)
+          :rows, :milliseconds, :at_ms, :versions)
 ), forgotten as (
-  delete from view_batches where revision_id = :revision_id and batch <= :oldest
+  delete from view_batches
+   where revision_id = :revision_id
+     and batch in (select batch from view_batches where revision_id = :revision_id and batch <= :oldest order by batch limit :limit)
 )
 select pg_notify(:channel, :view_id);
 
@@ -1380,7 +1398,60 @@ delete from view_rows
 -- As delete_view_rows.
 delete from view_revisions v
  where v.state = 'deleted'
-   and not exists (select from view_rows r where r.revision_id = v.revision_id);
+   and not exists (select from view_rows r where r.revision_id = v.revision_id)
+   and not exists (select from view_row_versions r where r.revision_id = v.revision_id);
+
+
+-- name: keep_view_history
+-- The view is locked, so no batch commits: history begins at the last one, and what was kept before is deleted by trim_view_history.
+update view_revisions
+   set history_batch = case when :keeps then coalesce(history_batch, cast(progress ->> 'batch' as bigint)) end
+ where view_id = :view_id and state = 'active';
+
+
+-- name: advance_view_history
+-- A read looks at the first batch in the snapshot of its rows. A batch that commits meanwhile stores versions that end after it. The
+-- batches of a view are searched by number only while it has too many versions.
+with history as (
+  select r.revision_id, r.history_batch,
+         (select b.batch
+            from view_batches b
+           where b.revision_id = r.revision_id
+             and b.at_ms <= :now_ms - cast(v.spec ->> 'history_ms' as bigint)
+           order by b.at_ms desc, b.batch desc
+           limit 1) as by_time,
+         (select min(b.batch)
+            from view_batches b
+           where b.revision_id = r.revision_id
+             and b.batch > r.history_batch
+             and b.versions >= cast(r.progress ->> 'versions' as bigint) - :versions_max
+             and cast(r.progress ->> 'versions' as bigint) - :versions_max
+                 > coalesce((select f.versions from view_batches f where f.revision_id = r.revision_id and f.batch = r.history_batch), 0)
+         ) as by_number
+    from view_revisions r
+    join views v using (view_id)
+   where r.state = 'active' and r.history_batch is not null
+)
+update view_revisions r
+   set history_batch = greatest(h.by_time, h.by_number)
+  from history h
+ where h.revision_id = r.revision_id and r.history_batch = h.history_batch
+   and greatest(h.by_time, h.by_number) > h.history_batch;
+
+
+-- name: trim_view_history
+-- As advance_view_history: nobody reads what ended at the first batch or before, and only active revisions have history.
+delete from view_row_versions
+ where (revision_id, key, until_batch)
+    in (select v.revision_id, v.key, v.until_batch
+          from view_revisions r,
+               lateral (select revision_id, key, until_batch
+                          from view_row_versions
+                         where revision_id = r.revision_id
+                           and until_batch <= case when r.state = 'active' and r.history_batch is not null then r.history_batch
+                                                   else 9223372036854775807 end
+                         limit :limit) v
+         limit :limit);
 
 
 -- name: view_streams

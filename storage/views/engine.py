@@ -109,6 +109,7 @@ class Views:
                 await self._begin(locked, view, revisions, plan, stream)
             if not view.spec.keep_former_ms:
                 await locked.end(view.view_id, RevisionState.FORMER)
+            await locked.keep_history(view)
         if stream is not None and not dry_run:
             await self._ensure_scan(stream.name)
         return put
@@ -235,12 +236,15 @@ class Views:
         return len(streams)
 
     async def sweep(self) -> int:
-        """Delete former revisions that are due, and rows of deleted ones, VIEW_SWEEP_ROWS at most.
+        """Delete former revisions that are due, and rows and versions that nobody reads.
 
-        Returns the number of rows.
+        At most VIEW_SWEEP_ROWS of each; returns their number.
         """
-        await self._rows.end_formers(self._clock.now_ms())
-        return await self._rows.delete_old_rows(limits.VIEW_SWEEP_ROWS)
+        now_ms, most = self._clock.now_ms(), limits.VIEW_SWEEP_ROWS
+        await self._rows.end_formers(now_ms)
+        versions_max = limits.VIEW_HISTORY_VERSIONS_MAX
+        trimmed = await self._rows.trim_history(now_ms, versions_max, most)
+        return trimmed + await self._rows.delete_old_rows(most)
 
     # Parts of a put
 

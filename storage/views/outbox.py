@@ -52,10 +52,11 @@ class ViewOutbox:
                 self._messages += self.changes.of_final(row.output)
         return reached if len(rows) < most else FinalPosition(rows[-1].window_end_ms, rows[-1].key)
 
-    async def expire(self, until_ms: int) -> int:
+    async def expire(self, until_ms: int, batch: int) -> int:
         """Delete at most VIEW_SWEEP_ROWS rows of windows that ended by a time; return how many."""
         shows = self.changes.has_changes
-        rows = await self._locked.expire_rows(until_ms, limits.VIEW_SWEEP_ROWS, shows=shows)
+        most = limits.VIEW_SWEEP_ROWS
+        rows = await self._locked.expire_rows(until_ms, most, batch, shows=shows)
         if shows:
             self.note_updates([RowUpdate(row.key, row.output, None) for row in rows])
         return len(rows)

@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from storage.concurrency.bounded_cache import BoundedCache
 from storage.domain import limits
 from storage.domain.definitions import page_limit
-from storage.domain.errors import ValidationFailed, ViewBehind, ViewNotFound
+from storage.domain.errors import ValidationFailed, ViewBehind, ViewHistoryExpired, ViewNotFound
 from storage.domain.names import ViewName
 from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.views.key_range import key_range
+from storage.domain.views.key_text import time_text
 from storage.domain.views.progress import RevisionState, ViewProgress, ViewRevision
 from storage.domain.views.rows import RowPage, RowQuery
 from storage.postgres.repositories.view_batches import StoredRow, ViewBatchRows
@@ -39,8 +40,10 @@ class ViewRowReader:
         """Return rows of a view in the order of their keys.
 
         Rows and progress are of one snapshot. With `includes`, the read waits for up to `wait_ms`. Raises ViewNotFound,
-        ValidationFailed, and ViewBehind if the view does not include the record by then.
+        ValidationFailed, ViewBehind if the view does not include the record by then, and ViewHistoryExpired for a
+        time or batch whose rows are not kept.
         """
+        query.check()
         wait_ms = max(0, min(query.wait_ms, limits.VIEW_WAIT_MS))
         deadline_s = _now_s() + wait_ms / limits.SECOND_MS
         while True:
@@ -113,10 +116,17 @@ class ViewRowReader:
     async def _page(self, revision: ViewRevision, query: RowQuery) -> RowPage | None:
         """Return rows of a revision; None if it is not active any more."""
         keys, limit = key_range(query, revision.plan), page_limit(query.limit)
-        read = await self._rows.read(revision, keys, limit + 1)
+        if query.is_of_history:
+            read = await self._rows.read_history(
+                revision, keys, limit + 1, at_ms=query.at_ms, at_batch=query.at_batch
+            )
+        else:
+            read = await self._rows.read(revision, keys, limit + 1)
         if read is None:
             return None
         progress, rows = read
+        if query.is_of_history and not progress.batch:
+            raise await self._history_expired(revision.revision_id)
         page = rows[:limit]
         next_key = page[-1].key if len(rows) > limit else None
         return RowPage(
@@ -124,6 +134,16 @@ class ViewRowReader:
             revision=replace(revision, progress=progress),
             next_key=next_key,
         )
+
+    async def _history_expired(self, revision_id: str) -> ViewHistoryExpired:
+        oldest_ms = await self._rows.oldest_ms(revision_id)
+        if oldest_ms is None:
+            detail = "The view has no earlier rows; `history_seconds` keeps them."
+            return ViewHistoryExpired(detail)
+        detail = (
+            f"The view has rows from {time_text(oldest_ms)} on, and none of that time or batch."
+        )
+        return ViewHistoryExpired(detail)
 
 
 def _now_s() -> float:

@@ -92,21 +92,34 @@ class ViewScans:
             return await self._store(locked, view, batch)
 
     async def _store(self, locked: LockedRevision, view: View, batch: ViewBatch) -> ViewProgress:
-        now_ms, after, before = self._clock.now_ms(), batch.after, locked.revision.progress
+        after, before = batch.after, locked.revision.progress
+        now_ms = max(self._clock.now_ms(), before.changed_at_ms)  # batches are found by their times
         is_active = locked.revision.state is RevisionState.ACTIVE
         outbox = ViewOutbox(locked, locked.sinks if is_active else ())
         await outbox.note_changes(batch.changes, before.final)
         replaced = [key for change in batch.changes for key in change.replaces]
+        changed = [*replaced, *(change.key for change in batch.changes)]
+        versions = before.versions + await locked.keep_versions(changed, after.batch)
         await locked.delete_rows(replaced)
         inserted = await locked.put_rows(batch.changes, after.batch, now_ms)
         final = await outbox.note_finals(before.final, after.watermark_ms)
-        deleted = len(replaced) + await _expire(outbox, view, after.watermark_ms, final)
+        expired = await _expire(outbox, view, after, final)
+        deleted = len(replaced) + expired
+        if locked.keeps_versions:
+            versions += expired
         rows = before.rows + inserted - deleted
         if rows > view.spec.rows_max:
             raise ViewTooLarge(f"The view would have {rows} rows, more than {view.spec.rows_max}.")
         messages = await outbox.store(before.messages, after.batch)
-        progress = replace(after, rows=rows, final=final, messages=messages, changed_at_ms=now_ms)
-        await locked.advance(progress, _record(batch, deleted, now_ms))
+        progress = replace(
+            after,
+            rows=rows,
+            final=final,
+            messages=messages,
+            versions=versions,
+            changed_at_ms=now_ms,
+        )
+        await locked.advance(progress, _record(batch, progress, deleted))
         return progress
 
     async def promote(self, claim: JobLease, view: View, revision_id: str) -> None:
@@ -198,17 +211,17 @@ def _is_at(progress: ViewProgress, before: ViewProgress) -> bool:
 
 
 async def _expire(
-    outbox: ViewOutbox, view: View, watermark_ms: int | None, final: FinalPosition | None
+    outbox: ViewOutbox, view: View, after: ViewProgress, final: FinalPosition | None
 ) -> int:
     """Delete rows that the view does not keep, once they were final; return how many."""
-    if view.spec.keep_ms is None or watermark_ms is None or final is None:
+    if view.spec.keep_ms is None or after.watermark_ms is None or final is None:
         return 0
-    until_ms = min(watermark_ms - view.spec.keep_ms, final.bound[0] - 1)
-    return await outbox.expire(until_ms)
+    until_ms = min(after.watermark_ms - view.spec.keep_ms, final.bound[0] - 1)
+    return await outbox.expire(until_ms, after.batch)
 
 
-def _record(batch: ViewBatch, deleted: int, now_ms: int) -> BatchRecord:
-    before, after = batch.before, batch.after
+def _record(batch: ViewBatch, after: ViewProgress, deleted: int) -> BatchRecord:
+    before = batch.before
     return BatchRecord(
         batch=after.batch,
         before=before.positions,
@@ -217,5 +230,6 @@ def _record(batch: ViewBatch, deleted: int, now_ms: int) -> BatchRecord:
         counts=batch.counts,
         rows=len(batch.changes) + deleted,
         milliseconds=batch.milliseconds,
-        at_ms=now_ms,
+        at_ms=after.changed_at_ms,
+        versions=after.versions,
     )

@@ -69,6 +69,7 @@ view_revision_not_found  404  final      404:ResourceNotFoundException  400:Reso
 view_plan_pending        503  retryable  503:ServiceUnavailable         503:ServiceUnavailableException             503:ServiceUnavailable  failed
 view_sources_pending     503  retryable  503:ServiceUnavailable         503:ServiceUnavailableException             503:ServiceUnavailable  failed
 view_sources_untracked   409  final      400:UnsupportedOperation       400:ResourceInUseException                  400:ValidationError     refused
+view_history_expired     410  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
 view_behind              503  retryable  503:ServiceUnavailable         503:ServiceUnavailableException             503:ServiceUnavailable  failed
 query_failed             422  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
 webhook_not_found        404  final      404:ResourceNotFoundException  400:ResourceNotFoundException               400:ValidationError     refused

@@ -118,6 +118,10 @@ def _configuration(
         float | None,
         duration("--keep-former", help="Keep a revision that was replaced, to roll back."),
     ] = None,
+    history: Annotated[
+        float | None,
+        duration("--history", help="Earlier versions of rows can be read for so long."),
+    ] = None,
     into: Into = None,
     emit: EmitChoice = None,
     when: When = None,
@@ -142,6 +146,7 @@ def _configuration(
         keep_seconds=keep,
         rows_max=rows_max,
         keep_former_seconds=keep_former,
+        history_seconds=history,
         into=sinks,
     )
     relations = {relation: read}
@@ -249,6 +254,7 @@ def rebuild(cli: Terminal, name: Name) -> None:
         "millstream view rows page-clicks",
         "millstream view rows page-clicks --key home -o json",
         "millstream view rows page-clicks --prefix ho --desc -o ndjson",
+        "millstream view rows page-clicks --at 1h",
     ],
 )
 def rows(
@@ -272,6 +278,10 @@ def rows(
     after: Annotated[
         str, option("--after", "Wait until the rows include this record.", "SHARD:OFFSET")
     ] = "",
+    at_time: Annotated[Any, moment("--at", help="Rows as they were: 10m (ago), or a time.")] = None,
+    at_batch: Annotated[
+        int | None, option("--at-batch", "Rows as they were after this batch.", "NUMBER")
+    ] = None,
     limit: Limit = None,
 ) -> None:
     """Read the rows of a view by key."""
@@ -285,6 +295,8 @@ def rows(
         descending=descending,
         after=after,
         wait_seconds=WAIT_S if after else 0,
+        at=at_time,
+        at_batch=at_batch,
     )
     shape = table()
     if cli.out.for_people:

@@ -66,6 +66,21 @@ After = Annotated[
         "the response is 503 `view_behind`."
     ),
 ]
+AtTime = Annotated[
+    Moment | None,
+    Query(
+        alias="at",
+        description="The rows as they were at this time, for a view with `history_seconds`. All pages are of the same batch.",
+    ),
+]
+AtBatch = Annotated[
+    int | None,
+    Query(
+        ge=0,
+        le=limits.OFFSET_MAX,
+        description="The rows as they were after this batch of the present revision.",
+    ),
+]
 WaitSeconds = Annotated[float, Query(ge=0, le=limits.VIEW_WAIT_MS / limits.SECOND_MS)]
 
 
@@ -86,10 +101,13 @@ async def read_view_rows(
     cursor: Cursor = "",
     after: After = "",
     wait_seconds: WaitSeconds = 0,
+    at_time: AtTime = None,
+    at_batch: AtBatch = None,
 ) -> Response:
     """Read rows of a view, in the order of their keys.
 
-    All rows of a page belong to one batch, which `as_of` describes; the next page may belong to a later one. Numbers that JSON cannot
+    All rows of a page belong to one batch, which `as_of` describes; the next page may belong to a later one,
+    unless the rows are read `at` a time. Numbers that JSON cannot
     hold exactly, such as decimals, are returned as the query computed them.
     """
     query = RowQuery(
@@ -102,17 +120,21 @@ async def read_view_rows(
         limit=limit,
         includes=_record_of(after) if after else None,
         wait_ms=to_ms(wait_seconds),
+        at_ms=None if at_time is None else moment_ms(at_time),
+        at_batch=at_batch,
     )
     about = _subject_of(view, query)
     if not cursor:
         page = await storage.view_rows.read(view, query)
     else:
-        revision_id, after_key = decode_cursor(cursor, about, tuple[str, bytes])
+        revision_id, after_key, batch = decode_cursor(cursor, about, tuple[str, bytes, int | None])
         query = msgspec.structs.replace(query, after_key=after_key)
+        if batch is not None:
+            query = msgspec.structs.replace(query, at_ms=None, at_batch=batch)
         page = await storage.view_rows.read(view, query)
         if page.revision.revision_id != revision_id:
             raise InvalidCursor(_OTHER_QUERY)
-    return Response(_body(page, about), media_type="application/json")
+    return Response(_body(page, query, about), media_type="application/json")
 
 
 def _record_of(after: str) -> tuple[int, int]:
@@ -127,14 +149,18 @@ def _subject_of(view: ViewName, query: RowQuery) -> Sequence[str]:
     """Return what a cursor is bound to: all that selects and orders rows."""
     selection = (
         *("view", view.name, query.prefix, str(query.window_from_ms), str(query.window_to_ms)),
-        *(str(query.latest), str(query.descending), *query.key),
+        *(str(query.latest), str(query.descending), str(query.at_ms), str(query.at_batch)),
+        *query.key,
     )
     return selection
 
 
-def _body(page: RowPage, about: Sequence[str]) -> bytes:
+def _body(page: RowPage, query: RowQuery, about: Sequence[str]) -> bytes:
     """Return the response, with the rows as they are stored."""
-    place = None if page.next_key is None else (page.revision.revision_id, page.next_key)
+    place = None
+    if page.next_key is not None:
+        batch = page.revision.progress.batch if query.is_of_history else None
+        place = (page.revision.revision_id, page.next_key, batch)
     cursor = None if place is None else encode_cursor(about, place)
     as_of = ViewAsOf.of(page.revision).model_dump_json().encode()
     rows = b",".join(page.rows)

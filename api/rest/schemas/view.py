@@ -57,6 +57,12 @@ KeepSeconds = Annotated[
         description="Rows whose window ended this long before the watermark are deleted. Null: never."
     ),
 ]
+HistorySeconds = Annotated[
+    Seconds,
+    Field(
+        description="Earlier versions of the rows can be read for so long, with `at` or `at_batch`. 0: not at all."
+    ),
+]
 KeepFormerSeconds = Annotated[
     Seconds,
     Field(
@@ -191,6 +197,7 @@ class ViewConfig(MappedDefinitionConfig):
     keep_seconds: KeepSeconds = None
     rows_max: RowsMax = limits.VIEW_ROWS_MAX_DEFAULT
     keep_former_seconds: KeepFormerSeconds = 0
+    history_seconds: HistorySeconds = 0
 
     @classmethod
     def from_domain(cls, value: ViewSpec, **others: Any) -> Self:
@@ -225,6 +232,7 @@ class ViewConfig(MappedDefinitionConfig):
             keep_ms=optional_ms(self.keep_seconds),
             rows_max=self.rows_max,
             keep_former_ms=optional_ms(self.keep_former_seconds) or 0,
+            history_ms=optional_ms(self.history_seconds) or 0,
         )
 
 
@@ -286,6 +294,7 @@ class ViewOut(MappedDefinition):
     keep_seconds: Seconds | None
     rows_max: int
     keep_former_seconds: Seconds
+    history_seconds: Seconds
     paused: bool
     version: int
     created_at: Time

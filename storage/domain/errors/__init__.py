@@ -49,6 +49,7 @@ from storage.domain.errors.jobs import (
     JobRefused,
     QueryFailed,
     ViewBehind,
+    ViewHistoryExpired,
     ViewNotFound,
     ViewPlanPending,
     ViewRevisionNotFound,

@@ -100,6 +100,7 @@ class ErrorCode(StrEnum):
     VIEW_PLAN_PENDING = "view_plan_pending", ErrorCategory.UNAVAILABLE
     VIEW_SOURCES_PENDING = "view_sources_pending", ErrorCategory.UNAVAILABLE
     VIEW_SOURCES_UNTRACKED = "view_sources_untracked", ErrorCategory.CONFLICT
+    VIEW_HISTORY_EXPIRED = "view_history_expired", ErrorCategory.GONE
     VIEW_BEHIND = "view_behind", ErrorCategory.UNAVAILABLE
     QUERY_FAILED = "query_failed", ErrorCategory.INVALID
     WEBHOOK_NOT_FOUND = "webhook_not_found", ErrorCategory.NOT_FOUND

@@ -64,6 +64,12 @@ class ViewSourcesUntracked(MillstreamError):
     code = ErrorCode.VIEW_SOURCES_UNTRACKED
 
 
+class ViewHistoryExpired(MillstreamError):
+    """The view has not kept its rows of that time."""
+
+    code = ErrorCode.VIEW_HISTORY_EXPIRED
+
+
 class ViewBehind(MillstreamError):
     """The view does not include the record yet."""
 

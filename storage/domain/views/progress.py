@@ -58,7 +58,7 @@ class ViewProgress(msgspec.Struct, frozen=True, kw_only=True):
     """Progress of a revision: the records that its rows include.
 
     `tables`: positions of the tables that the last batch was joined with. `marks`: greatest event time of each shard. `watermark_ms`: None before the first record. `final`: the windows whose rows are final for
-    sinks. `batch` counts batches from 1.
+    sinks. `batch` counts batches from 1. `versions`: number of earlier versions of rows that were stored.
     """
 
     positions: dict[int, int] = {}
@@ -69,6 +69,7 @@ class ViewProgress(msgspec.Struct, frozen=True, kw_only=True):
     batch: int = 0
     rows: int = 0
     messages: int = 0
+    versions: int = 0
     counts: ViewCounts = ViewCounts()
     changed_at_ms: int = 0
 
@@ -114,7 +115,7 @@ class ViewRevision(msgspec.Struct, frozen=True, kw_only=True):
 
     `stream_id`: the stream that the positions belong to. `failures`: failed batches since the last one that succeeded; `failure`: why the
     last one failed. `is_rebuild`: its query is that of the revision that it replaces, and their rows are compared. `former_until_ms`: when
-    a former revision is deleted.
+    a former revision is deleted. `history_batch`: the first batch whose rows can be read; None if earlier ones are not kept.
     """
 
     revision_id: str
@@ -131,6 +132,7 @@ class ViewRevision(msgspec.Struct, frozen=True, kw_only=True):
     is_rebuild: bool = False
     report: RevisionReport | None = None
     former_until_ms: int | None = None
+    history_batch: int | None = None
 
 
 class RowChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,7 +153,7 @@ class RowChange(msgspec.Struct, frozen=True, kw_only=True):
 class ViewBatch(msgspec.Struct, frozen=True, kw_only=True):
     """A batch of a revision: the progress before it, the one after it, and the changed rows.
 
-    `after.rows`, `final` and `messages` are ignored: the transaction decides them.
+    `after.rows`, `final`, `messages` and `versions` are ignored: the transaction decides them.
     """
 
     before: ViewProgress
@@ -168,7 +170,7 @@ class ViewBatch(msgspec.Struct, frozen=True, kw_only=True):
 class BatchRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A committed batch as it is listed.
 
-    `before` and `after`: positions. `rows`: number of rows that it changed or deleted.
+    `before` and `after`: positions. `rows`: number of rows that it changed or deleted. `versions`: those of its progress.
     """
 
     batch: int
@@ -179,3 +181,4 @@ class BatchRecord(msgspec.Struct, frozen=True, kw_only=True):
     rows: int
     milliseconds: int
     at_ms: int
+    versions: int = 0

@@ -3,6 +3,7 @@
 import msgspec
 
 from storage.domain import limits
+from storage.domain.errors import ValidationFailed
 from storage.domain.views.progress import ViewRevision
 
 
@@ -12,7 +13,7 @@ class RowQuery(msgspec.Struct, frozen=True, kw_only=True):
     `key`: values of the first key columns, as text. `prefix`: beginning of the next one, which is text. `window_from_ms` and
     `window_to_ms`: windows that end after the one and begin before the other. `latest`: of each key the newest window alone. `after_key`: rows strictly after this
     encoded key, before it if `descending`. `includes`: shard and offset of a record that the rows must include; the read waits for
-    it up to `wait_ms`.
+    it up to `wait_ms`. `at_ms` or `at_batch`: rows as they were at a time, or after a batch.
     """
 
     key: tuple[str, ...] = ()
@@ -25,6 +26,21 @@ class RowQuery(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = limits.PAGE_ITEMS_DEFAULT
     includes: tuple[int, int] | None = None
     wait_ms: int = 0
+    at_ms: int | None = None
+    at_batch: int | None = None
+
+    @property
+    def is_of_history(self) -> bool:
+        """True if it reads rows as they were."""
+        return self.at_ms is not None or self.at_batch is not None
+
+    def check(self) -> None:
+        """Raise ValidationFailed for options that exclude each other."""
+        moments = {"at": self.at_ms, "at_batch": self.at_batch, "after": self.includes}
+        given = [name for name, value in moments.items() if value is not None]
+        if len(given) > 1:
+            detail = "Give one of `at`, `at_batch` and `after`"
+            raise ValidationFailed.at(f"/{given[1]}", detail, "conflict")
 
 
 class RowPage(msgspec.Struct, frozen=True, kw_only=True):

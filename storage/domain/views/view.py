@@ -163,7 +163,7 @@ class ViewSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     `into`: streams and queues that get the changes of the rows. `keep_ms`: windows that ended so long before the watermark are deleted;
     None keeps them. A view with more than `rows_max` rows stops. `keep_former_ms`: a revision that was replaced is kept up to date for so
-    long, to return to it.
+    long, to return to it. `history_ms`: earlier versions of rows can be read for so long.
     """
 
     query: ViewQuery
@@ -171,6 +171,7 @@ class ViewSpec(msgspec.Struct, frozen=True, kw_only=True):
     keep_ms: int | None = None
     rows_max: int = limits.VIEW_ROWS_MAX_DEFAULT
     keep_former_ms: int = 0
+    history_ms: int = 0
     paused: bool = False
 
     def check(self) -> None:
@@ -181,6 +182,7 @@ class ViewSpec(msgspec.Struct, frozen=True, kw_only=True):
             *check_seconds(
                 "/keep_former_seconds", self.keep_former_ms, 0, limits.VIEW_FORMER_MS_MAX
             ),
+            *check_seconds("/history_seconds", self.history_ms, 0, limits.VIEW_HISTORY_MS_MAX),
         ]
         if len(self.query.inputs) == 1:
             faults += sink_faults(self.into, self.query.input.stream, "/into")

@@ -5,7 +5,18 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Text, case, cast, delete, func, null, select, union_all, update
+from sqlalchemy import (
+    ColumnElement,
+    Text,
+    case,
+    cast,
+    delete,
+    func,
+    null,
+    select,
+    union_all,
+    update,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
@@ -33,7 +44,7 @@ from storage.postgres.repositories.jobs import share_claim
 from storage.postgres.repositories.views import progress_of, put_in_state, revision_of
 from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of
-from storage.postgres.tables import ViewOutputRow, ViewRevisionRow
+from storage.postgres.tables import ViewBatchRow, ViewOutputRow, ViewRevisionRow, ViewRowVersion
 
 CHANNEL = "millstream_views"
 """Announcements of progress; the payload is the view's id."""
@@ -77,11 +88,20 @@ class LockedRevision:
     """A revision locked against other writers until the end of a transaction."""
 
     def __init__(
-        self, session: AsyncSession, revision: ViewRevision, sinks: Sequence[ViewSink]
+        self,
+        session: AsyncSession,
+        revision: ViewRevision,
+        sinks: Sequence[ViewSink] = (),
+        history_ms: int = 0,
     ) -> None:
         self.revision = revision
         self.sinks = sinks
         """Sinks of its view, if they are locked too."""
+        self._history_ms = history_ms
+        self.keeps_versions = (
+            revision.state is RevisionState.ACTIVE and revision.history_batch is not None
+        )
+        """True if earlier versions of its rows can be read."""
         self._session = session
         self._is_own = col(ViewRevisionRow.revision_id) == revision.revision_id
 
@@ -104,6 +124,17 @@ class LockedRevision:
         }
         return int(await self._session.scalar(query("put_view_rows"), values) or 0)
 
+    async def keep_versions(self, keys: Sequence[bytes], batch: int) -> int:
+        """Store the rows with these keys as they are until a batch; return their number.
+
+        0 for a revision without history.
+        """
+        if not keys or not self.keeps_versions:
+            return 0
+        values = {"revision_id": self.revision.revision_id, "keys": list(keys), "batch": batch}
+        stored = await self._session.execute(query("keep_view_versions"), values)
+        return int(stored.rowcount)  # type: ignore[attr-defined]
+
     async def delete_rows(self, keys: Sequence[bytes]) -> None:
         """Delete rows."""
         if keys:
@@ -115,8 +146,10 @@ class LockedRevision:
 
     async def present(self, keys: Sequence[bytes]) -> dict[bytes, PresentRow]:
         """Return the rows with these keys; one that a read does not return is absent."""
-        statement = _selected(self.revision.revision_id, col(ViewOutputRow.window_end_ms)).where(
-            col(ViewOutputRow.key) == func.any(list(keys))
+        rows = _present(self.revision.revision_id)
+        output = cast(rows.c.output, Text).label("output")
+        statement = select(rows.c.key, output, rows.c.window_end_ms).where(
+            rows.c.key == func.any(list(keys))
         )
         return {row.key: PresentRow(*row) for row in await self._session.execute(statement)}
 
@@ -135,16 +168,20 @@ class LockedRevision:
         rows = await self._session.execute(query("final_view_rows"), values)
         return [WindowRow(*row) for row in rows]
 
-    async def expire_rows(self, until_ms: int, limit: int, *, shows: bool) -> list[WindowRow]:
+    async def expire_rows(
+        self, until_ms: int, limit: int, batch: int, *, shows: bool
+    ) -> list[WindowRow]:
         """Delete rows whose windows end at a time or before, the oldest first; return them.
 
-        Their JSON is None unless `shows`.
+        Their JSON is None unless `shows`. With history, their versions until a batch are stored.
         """
         values = {
             "revision_id": self.revision.revision_id,
             "until_ms": until_ms,
             "limit": limit,
+            "batch": batch,
             "shows": shows,
+            "keeps": self.keeps_versions,
         }
         deleted = await self._session.execute(query("expire_view_rows"), values)
         return [WindowRow(*row) for row in deleted]
@@ -186,13 +223,17 @@ class LockedRevision:
 
     async def advance(self, progress: ViewProgress, record: BatchRecord) -> None:
         """Store the progress and the batch that made it, and announce it; forget old batches."""
+        oldest = record.batch - limits.VIEW_BATCHES_MAX
+        if self.keeps_versions:
+            oldest = min(oldest, (self.revision.history_batch or 0) - 1)
         values = msgspec.structs.asdict(record) | {
             "revision_id": self.revision.revision_id,
             "progress": _json(progress),
             "before": _json(record.before),
             "after": _json(record.after),
             "counts": _json(record.counts),
-            "oldest": record.batch - limits.VIEW_BATCHES_MAX,
+            "oldest": oldest,
+            "limit": limits.VIEW_BATCHES_MAX,
             "channel": CHANNEL,
             "view_id": self.revision.view_id,
         }
@@ -214,9 +255,11 @@ class LockedRevision:
         await put_in_state(session, view_id, [RevisionState.FORMER], RevisionState.DELETED)
         after = RevisionState.DELETED if former_until_ms is None else RevisionState.FORMER
         await put_in_state(session, view_id, [RevisionState.ACTIVE], after, **ends)
-        values = msgspec.to_builtins(progress, str_keys=True)
         await self.update(
-            state=RevisionState.ACTIVE.value, progress=values, report=msgspec.to_builtins(report)
+            state=RevisionState.ACTIVE.value,
+            progress=msgspec.to_builtins(progress, str_keys=True),
+            report=msgspec.to_builtins(report),
+            history_batch=progress.batch if self._history_ms else None,
         )
         await self.announce()
 
@@ -248,15 +291,7 @@ class ViewBatchRows(Repository):
         )
         async with writing as session:
             await share_claim(session, claim)
-            if running is None:
-                row, into = await _lock(session, revision_id), ()
-            else:
-                values = {"view_id": running.view_id, "revision_id": revision_id}
-                statement = query("lock_running_view_revision")
-                row = (await session.execute(statement, values)).one_or_none()
-                into = () if row is None else row.into or ()
-            sinks = msgspec.convert(into, tuple[ViewSink, ...])
-            yield None if row is None else LockedRevision(session, revision_of(row), sinks)
+            yield await _locked(session, revision_id, running)
 
     async def states(self, revision_id: str, keys: Sequence[bytes]) -> dict[bytes, StoredState]:
         """Return the states of rows by key; a key without a row is absent."""
@@ -293,19 +328,43 @@ class ViewBatchRows(Repository):
         self, revision: ViewRevision, keys: KeyRange, limit: int
     ) -> tuple[ViewProgress, list[StoredRow]] | None:
         """Return rows of a revision and its progress, of one snapshot; None if it is not active."""
-        rows = _rows_in(revision.revision_id, keys).limit(limit).subquery()
-        read = await self._read(revision, rows, descending=keys.descending)
-        if read is None:
-            return None
-        progress, selected = read
-        return progress, [StoredRow(row.key, row.output.encode()) for row in selected]
+        rows = _rows_in(_present(revision.revision_id), keys).limit(limit).subquery()
+        return _stored(await self._read(revision, rows, descending=keys.descending))
+
+    async def read_history(
+        self,
+        revision: ViewRevision,
+        keys: KeyRange,
+        limit: int,
+        *,
+        at_ms: int | None,
+        at_batch: int | None,
+    ) -> tuple[ViewProgress, list[StoredRow]] | None:
+        """Return rows as they were, and the progress then, as `read` does.
+
+        The progress is that of no batch if the rows of then are not kept.
+        """
+        batch = _batch_at(revision.revision_id, at_ms, at_batch)
+        versions = _versions(revision.revision_id, select(batch.c.batch).scalar_subquery())
+        rows = _rows_in(versions, keys).limit(limit).subquery()
+        progress = func.jsonb_build_object(
+            *("batch", batch.c.batch, "positions", batch.c.after),
+            *("watermark_ms", batch.c.watermark_ms, "changed_at_ms", batch.c.at_ms),
+        )
+        then = func.coalesce(select(progress).scalar_subquery(), cast({}, JSONB))
+        return _stored(await self._read(revision, rows, then, descending=keys.descending))
+
+    async def oldest_ms(self, revision_id: str) -> int | None:
+        """Return the time from which on rows can be read; None without history."""
+        oldest = select(func.min(col(ViewBatchRow.at_ms))).where(*_has_history(revision_id))
+        async with self._database.reading() as session:
+            return await session.scalar(oldest)
 
     async def find(
         self, revision: ViewRevision, keys: KeyRange
     ) -> tuple[ViewProgress, StoredRow | None] | None:
         """Return the row in a range with its sources, as `read` does."""
-        sources = col(ViewOutputRow.sources)
-        rows = _rows_in(revision.revision_id, keys, sources).limit(1).subquery()
+        rows = _rows_in(_present(revision.revision_id), keys, "sources").limit(1).subquery()
         read = await self._read(revision, rows)
         if read is None:
             return None
@@ -322,7 +381,7 @@ class ViewBatchRows(Repository):
 
         The row with which they exceed `bytes_max` is the last one.
         """
-        first = _rows_in(revision.revision_id, KeyRange()).limit(limit).subquery()
+        first = _rows_in(_present(revision.revision_id), KeyRange()).limit(limit).subquery()
         size = func.octet_length(first.c.output)
         end = func.sum(size).over(order_by=first.c.key)
         sized = select(first.c.key, first.c.output, (end - size).label("begin")).subquery()
@@ -334,7 +393,12 @@ class ViewBatchRows(Repository):
         return progress, [row.output.encode() for row in selected]
 
     async def _read(
-        self, revision: ViewRevision, rows: Any, *, descending: bool = False
+        self,
+        revision: ViewRevision,
+        rows: Any,
+        progress: Any = ViewRevisionRow.progress,
+        *,
+        descending: bool = False,
     ) -> tuple[ViewProgress, Sequence[Any]] | None:
         """Return the progress of an active revision with rows of it, in one statement.
 
@@ -342,7 +406,7 @@ class ViewBatchRows(Repository):
         """
         head = select(
             *[cast(null(), column.type).label(column.name) for column in rows.c],
-            col(ViewRevisionRow.progress).label("progress"),
+            progress.label("progress"),
         ).where(
             col(ViewRevisionRow.revision_id) == revision.revision_id,
             col(ViewRevisionRow.state) == RevisionState.ACTIVE.value,
@@ -357,16 +421,27 @@ class ViewBatchRows(Repository):
         return progress_of(read[0].progress), read[1:]
 
 
-async def _lock(session: AsyncSession, revision_id: str) -> Any:
-    statement = (
-        rows_of(ViewRevisionRow)
-        .where(
-            col(ViewRevisionRow.revision_id) == revision_id,
-            col(ViewRevisionRow.state) != RevisionState.DELETED.value,
+async def _locked(
+    session: AsyncSession, revision_id: str, running: View | None
+) -> LockedRevision | None:
+    """Lock a revision, and its view with the sinks if that is `running`."""
+    if running is None:
+        statement: Any = (
+            rows_of(ViewRevisionRow)
+            .where(
+                col(ViewRevisionRow.revision_id) == revision_id,
+                col(ViewRevisionRow.state) != RevisionState.DELETED.value,
+            )
+            .with_for_update()
         )
-        .with_for_update()
-    )
-    return (await session.execute(statement)).one_or_none()
+        row = (await session.execute(statement)).one_or_none()
+        return None if row is None else LockedRevision(session, revision_of(row))
+    values = {"view_id": running.view_id, "revision_id": revision_id}
+    row = (await session.execute(query("lock_running_view_revision"), values)).one_or_none()
+    if row is None:
+        return None
+    sinks = msgspec.convert(row.into or (), tuple[ViewSink, ...])
+    return LockedRevision(session, revision_of(row), sinks, row.history_ms or 0)
 
 
 def _states_by_key(rows: Iterable[Any]) -> dict[bytes, StoredState]:
@@ -380,18 +455,67 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _selected(revision_id: str, *columns: Any) -> Any:
-    """Select the key, the JSON and other columns of the rows that a read returns."""
-    output = cast(col(ViewOutputRow.output), Text).label("output")
-    return select(col(ViewOutputRow.key), output, *columns).where(
-        col(ViewOutputRow.revision_id) == revision_id, col(ViewOutputRow.output).is_not(None)
+def _stored(
+    read: tuple[ViewProgress, Sequence[Any]] | None,
+) -> tuple[ViewProgress, list[StoredRow]] | None:
+    if read is None:
+        return None
+    progress, selected = read
+    return progress, [StoredRow(row.key, row.output.encode()) for row in selected]
+
+
+def _present(revision_id: str) -> Any:
+    """Select the rows that a read returns."""
+    table = ViewOutputRow.__table__  # type: ignore[attr-defined]
+    return (
+        select(table).where(table.c.revision_id == revision_id, table.c.output.is_not(None))
+    ).subquery()
+
+
+def _versions(revision_id: str, batch: Any) -> Any:
+    """Select the rows that a read returned after a batch: present ones, and earlier versions."""
+    present, former = col(ViewOutputRow.batch), ViewRowVersion
+    columns = ("key", "output", "window_end_ms")
+    rows = select(*[col(getattr(ViewOutputRow, name)) for name in columns]).where(
+        col(ViewOutputRow.revision_id) == revision_id,
+        col(ViewOutputRow.output).is_not(None),
+        present <= batch,
     )
+    versions = select(*[col(getattr(former, name)) for name in columns]).where(
+        col(former.revision_id) == revision_id,
+        col(former.since_batch) <= batch,
+        col(former.until_batch) > batch,
+    )
+    return union_all(rows, versions).subquery()
 
 
-def _rows_in(revision_id: str, keys: KeyRange, *columns: Any) -> Any:
-    """Select the key, the JSON and other columns of rows in a range."""
-    key, end = col(ViewOutputRow.key), col(ViewOutputRow.window_end_ms)
-    selected = _selected(revision_id, *columns).where(key >= keys.low)
+def _batch_at(revision_id: str, at_ms: int | None, at_batch: int | None) -> Any:
+    """Select the last batch at a time, or one by its number; none if its rows are not kept."""
+    number, time_ms = col(ViewBatchRow.batch), col(ViewBatchRow.at_ms)
+    columns = number, col(ViewBatchRow.after), col(ViewBatchRow.watermark_ms), time_ms
+    batch = select(*columns).where(*_has_history(revision_id))
+    if at_batch is not None:
+        return batch.where(number == at_batch).cte("moment")
+    newest_first = time_ms.desc(), number.desc()
+    return batch.where(time_ms <= at_ms).order_by(*newest_first).limit(1).cte("moment")
+
+
+def _has_history(revision_id: str) -> Sequence[ColumnElement[bool]]:
+    """Conditions of the batches of a revision whose rows can be read."""
+    first = (
+        select(col(ViewRevisionRow.history_batch))
+        .where(col(ViewRevisionRow.revision_id) == revision_id)
+        .scalar_subquery()
+    )
+    return col(ViewBatchRow.revision_id) == revision_id, col(ViewBatchRow.batch) >= first
+
+
+def _rows_in(rows: Any, keys: KeyRange, *columns: str) -> Any:
+    """Select the key, the JSON and other columns of those of some rows that are in a range."""
+    key, end = rows.c.key, rows.c.window_end_ms
+    others = [rows.c[name] for name in columns]
+    output = cast(rows.c.output, Text).label("output")
+    selected = select(key, output, *others).where(key >= keys.low)
     if keys.high is not None:
         selected = selected.where(key < keys.high)
     if keys.ends_after_ms is not None:
@@ -405,16 +529,15 @@ def _rows_in(revision_id: str, keys: KeyRange, *columns: Any) -> Any:
     order = key.desc() if keys.descending else key
     if not keys.newest_bytes:
         return selected.order_by(order)
-    return _newest(selected, keys)
+    return _newest(selected, key, keys)
 
 
-def _newest(selected: Any, keys: KeyRange) -> Any:
+def _newest(selected: Any, key: Any, keys: KeyRange) -> Any:
     """Select of each key the row with the last window, from rows in the order of keys.
 
     That is the last one of those with the same other parts, so a scan of the index can stop at the limit. The window of a key that was
     cut is not known: it counts as a key of its own.
     """
-    key = col(ViewOutputRow.key)
     length = func.length(key)
     others = case(
         (length > limits.VIEW_KEY_BYTES_MAX, key),

@@ -106,6 +106,11 @@ class LockedView(LockedDefinition[View]):
         values = {"view_id": view.view_id, "sinks": [sink.label for sink in view.spec.into]}
         await self.session.execute(query("delete_removed_view_sinks"), values)
 
+    async def keep_history(self, view: View) -> None:
+        """Let the active revision keep versions of its rows from now on, or keep none any more."""
+        values = {"view_id": view.view_id, "keeps": view.spec.history_ms > 0}
+        await self.session.execute(query("keep_view_history"), values)
+
     async def delete(self, definition: View, now_ms: int) -> None:
         await self.end(definition.view_id, *RevisionState)
         await super().delete(definition, now_ms)
@@ -191,6 +196,14 @@ class ViewRows(DefinitionTable[ViewName, View, LockedView]):
         async with self._database.autocommitting() as session:
             ended = await session.execute(statement.values(state=RevisionState.DELETED.value))
             return int(ended.rowcount)  # type: ignore[attr-defined]
+
+    async def trim_history(self, now_ms: int, versions_max: int, limit: int) -> int:
+        """Delete versions of rows that are not kept any more, at most `limit`; return how many."""
+        async with self._database.autocommitting() as session:
+            times = {"now_ms": now_ms, "versions_max": versions_max}
+            await session.execute(query("advance_view_history"), times)
+            deleted = await session.execute(query("trim_view_history"), {"limit": limit})
+            return int(deleted.rowcount)  # type: ignore[attr-defined]
 
     async def delete_old_rows(self, limit: int) -> int:
         """Delete rows of deleted revisions, at most `limit`, and those revisions without rows.

@@ -9,7 +9,7 @@
     archive_shards ── archive_files   kept beyond their stream's row, until the files are deleted
     jobs ─┬─ job_parts                background work, and the progress of each part of it
           └─ query_results            rows of queries that are done
-    views ── view_sinks, view_outbox  ┌─ view_rows
+    views ── view_sinks, view_outbox  ┌─ view_rows, view_row_versions
     view_revisions ───────────────────┴─ view_batches   of a view, and after it until the rows are deleted
     writes                            batches that were staged and committed
                 ┌─ webhook_secrets
@@ -63,6 +63,7 @@ from storage.postgres.tables.views import (
     ViewOutputRow,
     ViewRevisionRow,
     ViewRow,
+    ViewRowVersion,
     ViewSinkRow,
 )
 from storage.postgres.tables.webhooks import (

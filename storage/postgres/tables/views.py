@@ -52,6 +52,7 @@ class ViewRevisionRow(SQLModel, table=True):
     is_rebuild: bool = Field(default=False)
     report: dict[str, Any] | None = Field(default=None, sa_type=JSONB, nullable=True)
     former_until_ms: int | None = Field(default=None, sa_type=BigInteger)
+    history_batch: int | None = Field(default=None, sa_type=BigInteger)
 
 
 class ViewOutputRow(SQLModel, table=True):
@@ -86,10 +87,33 @@ class ViewOutputRow(SQLModel, table=True):
     changed_at_ms: int = Field(sa_type=BigInteger)
 
 
+class ViewRowVersion(SQLModel, table=True):
+    """Earlier version of a row: reads returned it from `since_batch` until `until_batch`.
+
+    A revision with `history_batch` has those that end after that batch.
+    """
+
+    __tablename__ = "view_row_versions"
+    __table_args__ = (Index("view_row_versions_ends", "revision_id", "until_batch"),)
+
+    revision_id: str = Field(
+        primary_key=True,
+        foreign_key="view_revisions.revision_id",
+        ondelete="CASCADE",
+        sa_type=NAME,
+    )
+    key: bytes = Field(primary_key=True)
+    until_batch: int = Field(primary_key=True, sa_type=BigInteger)
+    since_batch: int = Field(sa_type=BigInteger)
+    output: Any = Field(sa_type=JSON)
+    window_end_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
 class ViewBatchRow(SQLModel, table=True):
     """A `storage.domain.views.progress.BatchRecord`."""
 
     __tablename__ = "view_batches"
+    __table_args__ = (Index("view_batches_times", "revision_id", "at_ms"),)
 
     revision_id: str = Field(
         primary_key=True,
@@ -105,6 +129,7 @@ class ViewBatchRow(SQLModel, table=True):
     rows: int = Field(sa_type=BigInteger)
     milliseconds: int = Field(sa_type=BigInteger)
     at_ms: int = Field(sa_type=BigInteger)
+    versions: int = Field(default=0, sa_type=BigInteger)
 
 
 class ViewSinkRow(SQLModel, table=True):

@@ -65,6 +65,21 @@ def test_rows_and_batches_are_printed(view, record):
     assert sum(batch["records"] for batch in batches) == 2
 
 
+def test_earlier_rows_are_printed(client, view, record):
+    columns = ("--columns", "page string")
+    applied = millstream("view", "apply", view, view, SQL, *columns, "--history", "1h")
+    millstream("view", "rows", view, "--after", record)
+    batch = client.get(f"/v1/views/{view}/rows").json()["as_of"]["batch"]
+    client.post(f"/v1/streams/{view}/records", json={"records": [{"data": {"page": "home"}}]})
+
+    rows = millstream("view", "rows", view, "--at-batch", str(batch), "-o", "json").json
+    gone = millstream("view", "rows", view, "--at", "1d")
+
+    assert applied.code == 0, applied.err
+    assert rows == [{"page": "home", "clicks": 1}, {"page": "news", "clicks": 1}]
+    assert "The view has rows from" in gone.err
+
+
 def test_sources_of_a_row_are_printed(client, view, record):
     made = millstream(
         "view", "apply", view, view, SQL, "--columns", "page string", "--sources", "range"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from millstream_client import AlreadyExists, AsyncMillstream, Millstream, NotFound, Refused
+from millstream_client import AlreadyExists, AsyncMillstream, Gone, Millstream, NotFound, Refused
 from millstream_client.core.params import ViewInputConfigParams, ViewSinkConfigParams
 from millstream_client.testing import MemoryService
 from tests.conditions import wait_until
@@ -25,6 +25,7 @@ const sink = client.queue(`${name}-changes`);
 await sink.create();
 const config = {
   sql: SQL, from: { c: { stream: name, columns: 'page string' } }, sources: 'range', into: [{ queue: sink.name, when: 'clicks = 1' }],
+  history_seconds: 3600,
 };
 const made = await view.create(config);
 const again = await view.create(config);
@@ -34,6 +35,8 @@ const [change] = await sink.receive({ waitSeconds: 10 });
 await change.ack();
 const rows = [];
 for await (const row of view.rows({ key: ['home'] })) rows.push(row);
+const then = await view.read({ atBatch: page.as_of.batch });
+const at = await view.read({ at: new Date(page.as_of.changed_at) });
 const sources = [];
 for await (const record of view.sources({ key: ['home'] })) sources.push(record.data);
 const listed = [];
@@ -48,7 +51,7 @@ const batches = (await view.batches()).length;
 await view.delete();
 const gone = await view.details().catch((error) => error instanceof NotFound);
 console.log(JSON.stringify({
-  created: [made.created, again.created], key: made.key, rows, sources, same: page.rows.length, listed, paused, state, batches, gone, former,
+  created: [made.created, again.created], key: made.key, rows, sources, same: [page, then, at].map((one) => one.rows.length), listed, paused, state, batches, gone, former,
   change: change.json(),
 }));
 """.replace("SQL", repr(SQL))
@@ -103,6 +106,23 @@ def test_rows_include_what_was_appended(millstream: Millstream, stream: str):
     assert rows == [{"page": "a", "clicks": 1}, {"page": "b", "clicks": 2}]
     assert list(view.rows(descending=True, key=["b"])) == [{"page": "b", "clicks": 2}]
     assert sum(batch.records for batch in view.batches()) == 3
+
+
+def test_earlier_rows_are_read(millstream: Millstream, stream: str):
+    view = millstream.view(stream)
+    view.create(SQL, {"c": {"stream": stream}}, history_seconds=3600)
+    pages = []
+    for _ in range(2):
+        place = millstream.stream(stream).put({"page": "a"})
+        pages.append(view.read(after=f"{place.shard}:{place.offset}", wait_seconds=10))
+
+    first = pages[0].as_of
+    by_batch = list(view.rows(at_batch=first.batch))
+    by_time = list(view.rows(at=first.changed_at))
+
+    assert by_batch == by_time == [{"page": "a", "clicks": 1}]
+    with pytest.raises(Gone):
+        view.read(at_batch=0)
 
 
 def test_sources_of_a_row_are_listed(millstream: Millstream, stream: str):
@@ -192,7 +212,7 @@ def test_view_is_used_from_typescript(service_url: str, stream: str):
         "key": ["page"],
         "rows": [{"page": "home", "clicks": 1}],
         "sources": [{"page": "home"}],
-        "same": 1,
+        "same": [1, 1, 1],
         "listed": [stream],
         "paused": True,
         "state": "paused",

@@ -181,6 +181,34 @@ def test_other_query_builds_a_revision_that_replaces_rows(append, read, client, 
     assert (stale.status_code, stale.json()["code"]) == (400, "invalid_cursor")
 
 
+def test_earlier_rows_are_read_by_batch_and_time(append, read, client, path, fields):
+    client.put(path, json={**fields, "history_seconds": 3600}).raise_for_status()
+    first = read(after=append("a", "b", "c"), wait_seconds=10).json()
+    last = read(after=append("a", "d"), wait_seconds=10).json()
+
+    then = first["as_of"]
+    page = read(at_batch=then["batch"], limit=2).json()
+    rest = read(at_batch=then["batch"], limit=2, cursor=page["next_cursor"]).json()
+    at = read(at=then["changed_at"], limit=1).json()
+    next_at = read(at=then["changed_at"], limit=2, cursor=at["next_cursor"]).json()
+    gone = read(at="2026-01-31T12:00:00Z")
+
+    assert (page["rows"] + rest["rows"], page["as_of"]) == (first["rows"], then)
+    assert (at["rows"] + next_at["rows"], next_at["as_of"]) == (first["rows"], then)
+    assert len(last["rows"]) == 4
+    assert (gone.status_code, gone.json()["code"]) == (410, "view_history_expired")
+
+
+def test_earlier_rows_that_are_not_kept_are_gone(append, read, client, path, fields):
+    client.put(path, json=fields).raise_for_status()
+    batch = read(after=append("a"), wait_seconds=10).json()["as_of"]["batch"]
+
+    gone = read(at_batch=batch)
+
+    assert (gone.status_code, gone.json()["code"]) == (410, "view_history_expired")
+    assert "history_seconds" in gone.json()["detail"]
+
+
 def test_rollback_returns_to_the_former_rows(append, read, client, path, fields):
     kept = {**fields, "keep_former_seconds": 3600}
     client.put(path, json=kept).raise_for_status()
@@ -342,6 +370,7 @@ def test_refused_query_stores_nothing_and_names_its_place(client, path, fields):
             "/from/u/start",
         ),
         ({"from": {"c": {"stream": "clicks"}, "u": {"table": "no name"}}}, "/from/u/table"),
+        ({"history_seconds": 31 * 86400}, "/history_seconds"),
     ],
 )
 def test_invalid_field_is_refused_at_its_place(client, path, fields, change, pointer):
@@ -360,6 +389,10 @@ def test_invalid_field_is_refused_at_its_place(client, path, fields, change, poi
         ({"window_from": "2026-01-31T12:00:00Z"}, "/window_from"),
         ({"order": "up"}, "/order"),
         ({"wait_seconds": 60}, "/wait_seconds"),
+        ({"at": "yesterday"}, "/at"),
+        ({"at_batch": -1}, "/at_batch"),
+        ({"at_batch": 1, "after": "0:1"}, "/after"),
+        ({"at_batch": 1, "at": "2026-01-31T12:00:00Z"}, "/at_batch"),
     ],
 )
 def test_invalid_selection_is_refused_at_its_place(client, read, path, fields, query, pointer):

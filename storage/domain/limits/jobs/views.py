@@ -42,6 +42,8 @@ VIEW_SINK_ALERT_PENDING = 10_000  # from which on the dashboard names a sink, be
 VIEW_SINKS_BEHIND_MAX = 20  # of a namespace, that the dashboard looks at
 VIEW_FINAL_ROWS = 10_000  # rows that one batch emits as final at most
 VIEW_FORMER_MS_MAX = 30 * DAY_MS  # for which a revision that was replaced is kept up to date
+VIEW_HISTORY_MS_MAX = 30 * DAY_MS  # for which earlier versions of rows can be read
+VIEW_HISTORY_VERSIONS_MAX = 10_000_000  # of a view; the oldest are deleted before their time
 VIEW_REPORT_SAMPLES = 20  # rows in which a rebuilt revision differs, that its report shows
 VIEW_SWITCH_ROWS = (
     5_000  # rows of two revisions that are compared at once, when one replaces the other

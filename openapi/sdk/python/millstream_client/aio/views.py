@@ -106,12 +106,15 @@ class AsyncView(AsyncResource):
         cursor: str = "",
         after: str = "",
         wait_seconds: float = 0,
+        at: datetime | None = None,
+        at_batch: int | None = None,
     ) -> ViewRowsOut:
         """Return one page of rows in the order of their keys, with `as_of` and `next_cursor`.
 
         `key` has values of the first columns of the key, `prefix` the beginning of the next one, a text. The windows of rows end after `window_from` and
         begin before `window_to`; with `latest`, only the newest one of each key is returned. `after`: `shard:offset` of a record that the rows must include;
-        the call waits for it up to `wait_seconds`, and is then repeated like others. Raises Unavailable if they still do not.
+        the call waits for it up to `wait_seconds`, and is then repeated like others. Raises Unavailable if they still do not. `at` or `at_batch`: rows as they
+        were at a time or after a batch, for a view with `history_seconds`. Raises Gone if they are not kept.
         """
         call = read_view_rows(
             self.name,
@@ -125,6 +128,8 @@ class AsyncView(AsyncResource):
             cursor=cursor,
             after=after,
             wait_seconds=wait_seconds,
+            at=at or UNSET,
+            at_batch=UNSET if at_batch is None else at_batch,
         )
         return await self.transport.call(call)
 
@@ -136,7 +141,7 @@ class AsyncView(AsyncResource):
         return await self.transport.call(roll_back_view(self.name))
 
     async def rebuild(self) -> ViewDetail:
-        """Build the rows again from the oldest records, beside the present ones.
+        """Build the rows again from the view's `start`, beside the present ones.
 
         When the new revision replaces the present one, `report` of `details` compares their rows.
         """
@@ -174,10 +179,12 @@ class AsyncView(AsyncResource):
         descending: bool = False,
         after: str = "",
         wait_seconds: float = 0,
+        at: datetime | None = None,
+        at_batch: int | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
         """Yield rows in the order of their keys, page by page; each page is as of its own batch.
 
-        The parameters are those of `read`.
+        The parameters are those of `read`. With `at` or `at_batch` all pages are of the same batch.
         """
         values = list(key)
         cursor: str | None = ""
@@ -192,6 +199,8 @@ class AsyncView(AsyncResource):
                 cursor=cursor,
                 after=after,
                 wait_seconds=wait_seconds,
+                at=at,
+                at_batch=at_batch,
             )
             for row in page.rows:
                 yield row.to_dict()

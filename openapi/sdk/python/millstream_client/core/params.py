@@ -561,6 +561,8 @@ class ViewConfigParams(TypedDict, total=False):
     """A view with more rows stops, and keeps the rows that it has."""
     keep_former_seconds: float
     """A revision that was replaced is kept up to date this long, so that `POST …/rollbacks` returns to it at once. It costs what the present one does. At most 30 days."""
+    history_seconds: float
+    """Earlier versions of the rows can be read for so long, with `at` or `at_batch`. 0: not at all."""
 
 
 class ViewInputConfigParams(TypedDict, total=False):

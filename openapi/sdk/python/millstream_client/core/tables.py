@@ -268,6 +268,7 @@ STATUSES: dict[str, int] = {
     "view_plan_pending": 503,
     "view_sources_pending": 503,
     "view_sources_untracked": 409,
+    "view_history_expired": 410,
     "view_behind": 503,
     "query_failed": 422,
     "webhook_not_found": 404,

@@ -2409,7 +2409,8 @@ export const rollBackView = <ThrowOnError extends boolean = true>(options: Optio
  *
  * Read rows of a view, in the order of their keys.
  *
- * All rows of a page belong to one batch, which `as_of` describes; the next page may belong to a later one. Numbers that JSON cannot
+ * All rows of a page belong to one batch, which `as_of` describes; the next page may belong to a later one,
+ * unless the rows are read `at` a time. Numbers that JSON cannot
  * hold exactly, such as decimals, are returned as the query computed them.
  */
 export const readViewRows = <ThrowOnError extends boolean = true>(options: Options<ReadViewRowsData, ThrowOnError>) => (options.client ?? client).get<ReadViewRowsResponses, ReadViewRowsErrors, ThrowOnError>({

@@ -1365,7 +1365,7 @@ export type Emit = 'changes' | 'final';
  *
  * Stable error codes, which know whether a retry makes sense and whether nothing happened.
  */
-export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fan_out_too_large' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'match_invalid' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'mirror_not_found' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'not_enough_replicas' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'outbox_full' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'query_failed' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'replica_set_refused' | 'reply_taken' | 'reply_too_late' | 'request_not_found' | 'route_cycle' | 'route_not_found' | 'route_owned' | 'routes_limit' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'signature_rejected' | 'socket_not_found' | 'source_not_found' | 'source_paused' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'stream_recreated' | 'too_many_producers' | 'topic_not_found' | 'topic_read_only' | 'unauthenticated' | 'unroutable' | 'validation_failed' | 'view_behind' | 'view_not_found' | 'view_plan_pending' | 'view_revision_not_found' | 'view_sources_pending' | 'view_sources_untracked' | 'webhook_busy' | 'webhook_not_found';
+export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fan_out_too_large' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'match_invalid' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'mirror_not_found' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'not_enough_replicas' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'outbox_full' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'query_failed' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'replica_set_refused' | 'reply_taken' | 'reply_too_late' | 'request_not_found' | 'route_cycle' | 'route_not_found' | 'route_owned' | 'routes_limit' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'signature_rejected' | 'socket_not_found' | 'source_not_found' | 'source_paused' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'stream_recreated' | 'too_many_producers' | 'topic_not_found' | 'topic_read_only' | 'unauthenticated' | 'unroutable' | 'validation_failed' | 'view_behind' | 'view_history_expired' | 'view_not_found' | 'view_plan_pending' | 'view_revision_not_found' | 'view_sources_pending' | 'view_sources_untracked' | 'webhook_busy' | 'webhook_not_found';
 
 /**
  * EstimateOut
@@ -4599,7 +4599,7 @@ export type Problem = {
     status: number;
     detail: string;
     instance?: string;
-    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'match_invalid' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_recreated' | 'stream_read_only' | 'topic_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'socket_not_found' | 'job_refused' | 'view_not_found' | 'view_revision_not_found' | 'view_plan_pending' | 'view_sources_pending' | 'view_sources_untracked' | 'view_behind' | 'query_failed' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'source_not_found' | 'source_paused' | 'signature_rejected' | 'outbox_full' | 'topic_not_found' | 'route_not_found' | 'routes_limit' | 'route_cycle' | 'route_owned' | 'unroutable' | 'fan_out_too_large' | 'request_not_found' | 'reply_too_late' | 'reply_taken' | 'mirror_not_found' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'not_enough_replicas' | 'replica_set_refused' | 'storage_timeout';
+    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'match_invalid' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_recreated' | 'stream_read_only' | 'topic_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'socket_not_found' | 'job_refused' | 'view_not_found' | 'view_revision_not_found' | 'view_plan_pending' | 'view_sources_pending' | 'view_sources_untracked' | 'view_history_expired' | 'view_behind' | 'query_failed' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'source_not_found' | 'source_paused' | 'signature_rejected' | 'outbox_full' | 'topic_not_found' | 'route_not_found' | 'routes_limit' | 'route_cycle' | 'route_owned' | 'unroutable' | 'fan_out_too_large' | 'request_not_found' | 'reply_too_late' | 'reply_taken' | 'mirror_not_found' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'not_enough_replicas' | 'replica_set_refused' | 'storage_timeout';
     retryable: boolean;
     request_id: string;
     /**
@@ -10169,6 +10169,12 @@ export type ViewConfig = {
      * A revision that was replaced is kept up to date this long, so that `POST …/rollbacks` returns to it at once. It costs what the present one does. At most 30 days.
      */
     keep_former_seconds?: number;
+    /**
+     * History Seconds
+     *
+     * Earlier versions of the rows can be read for so long, with `at` or `at_batch`. 0: not at all.
+     */
+    history_seconds?: number;
 };
 
 /**
@@ -10266,6 +10272,10 @@ export type ViewDetail = {
      * Keep Former Seconds
      */
     keep_former_seconds: number;
+    /**
+     * History Seconds
+     */
+    history_seconds: number;
     /**
      * Paused
      */
@@ -10505,6 +10515,10 @@ export type ViewOut = {
      * Keep Former Seconds
      */
     keep_former_seconds: number;
+    /**
+     * History Seconds
+     */
+    history_seconds: number;
     /**
      * Paused
      */
@@ -10910,6 +10924,10 @@ export type ViewStored = {
      * Keep Former Seconds
      */
     keep_former_seconds: number;
+    /**
+     * History Seconds
+     */
+    history_seconds: number;
     /**
      * Paused
      */
@@ -19025,6 +19043,14 @@ export type ReadViewRowsData = {
          */
         after?: string;
         wait_seconds?: number;
+        /**
+         * The rows as they were at this time, for a view with `history_seconds`. All pages are of the same batch.
+         */
+        at?: string;
+        /**
+         * The rows as they were after this batch of the present revision.
+         */
+        at_batch?: number;
     };
     url: '/v1/views/{view}/rows';
 };

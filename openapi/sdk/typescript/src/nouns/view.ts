@@ -38,6 +38,10 @@ export interface RowOptions {
   after?: string;
   /** How long a call waits for the record of `after`. */
   waitSeconds?: number;
+  /** Rows as they were at this time, for a view with `history_seconds`. */
+  at?: Date;
+  /** Rows as they were after this batch. */
+  atBatch?: number;
 }
 
 /** A page of rows. */
@@ -98,7 +102,8 @@ export class View {
   /**
    * Return one page of rows in the order of their keys, with `as_of` and `next_cursor`.
    *
-   * With `after`, the call waits for that record up to `waitSeconds`. Throws Unavailable if the rows still do not include it.
+   * With `after`, the call waits for that record up to `waitSeconds`. Throws Unavailable if the rows still do not include it. With `at` or
+   * `atBatch`, throws Gone if those rows are not kept.
    */
   async read(options: RowPageOptions = {}): Promise<ViewRowsOut> {
     const query = {
@@ -112,11 +117,13 @@ export class View {
       cursor: options.cursor,
       after: options.after,
       wait_seconds: options.waitSeconds,
+      at: options.at?.toISOString(),
+      at_batch: options.atBatch,
     };
     return (await readViewRows({ ...this.#at, query })).data;
   }
 
-  /** Yield rows in the order of their keys, page by page; each page is as of its own batch. */
+  /** Yield rows in the order of their keys, page by page; each page is as of its own batch, or all of that of `at`. */
   async *rows(options: RowOptions = {}): AsyncGenerator<Record<string, unknown>, void, void> {
     let cursor: string | undefined;
     do {
@@ -170,7 +177,7 @@ export class View {
   }
 
   /**
-   * Build the rows again from the oldest records, beside the present ones.
+   * Build the rows again from the view's `start`, beside the present ones.
    *
    * When the new revision replaces the present one, `report` of `details` compares their rows.
    */

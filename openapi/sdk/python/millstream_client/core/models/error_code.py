@@ -84,6 +84,7 @@ class ErrorCode(StrEnum):
     UNROUTABLE = "unroutable"
     VALIDATION_FAILED = "validation_failed"
     VIEW_BEHIND = "view_behind"
+    VIEW_HISTORY_EXPIRED = "view_history_expired"
     VIEW_NOT_FOUND = "view_not_found"
     VIEW_PLAN_PENDING = "view_plan_pending"
     VIEW_REVISION_NOT_FOUND = "view_revision_not_found"

@@ -36,6 +36,8 @@ class ViewConfig:
         rows_max (int | Unset): A view with more rows stops, and keeps the rows that it has. Default: 1000000.
         keep_former_seconds (float | Unset): A revision that was replaced is kept up to date this long, so that `POST
             …/rollbacks` returns to it at once. It costs what the present one does. At most 30 days. Default: 0.0.
+        history_seconds (float | Unset): Earlier versions of the rows can be read for so long, with `at` or `at_batch`.
+            0: not at all. Default: 0.0.
     """
 
     sql: str
@@ -46,6 +48,7 @@ class ViewConfig:
     keep_seconds: float | None | Unset = UNSET
     rows_max: int | Unset = 1000000
     keep_former_seconds: float | Unset = 0.0
+    history_seconds: float | Unset = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         sql = self.sql
@@ -77,6 +80,8 @@ class ViewConfig:
 
         keep_former_seconds = self.keep_former_seconds
 
+        history_seconds = self.history_seconds
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update(
@@ -97,6 +102,8 @@ class ViewConfig:
             field_dict["rows_max"] = rows_max
         if keep_former_seconds is not UNSET:
             field_dict["keep_former_seconds"] = keep_former_seconds
+        if history_seconds is not UNSET:
+            field_dict["history_seconds"] = history_seconds
 
         return field_dict
 
@@ -146,6 +153,8 @@ class ViewConfig:
 
         keep_former_seconds = d.pop("keep_former_seconds", UNSET)
 
+        history_seconds = d.pop("history_seconds", UNSET)
+
         view_config = cls(
             sql=sql,
             from_=from_,
@@ -155,6 +164,7 @@ class ViewConfig:
             keep_seconds=keep_seconds,
             rows_max=rows_max,
             keep_former_seconds=keep_former_seconds,
+            history_seconds=history_seconds,
         )
 
         return view_config

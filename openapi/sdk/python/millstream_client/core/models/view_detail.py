@@ -55,6 +55,7 @@ class ViewDetail:
         keep_seconds (float | None):
         rows_max (int):
         keep_former_seconds (float):
+        history_seconds (float):
         paused (bool):
         version (int):
         created_at (datetime.datetime):
@@ -89,6 +90,7 @@ class ViewDetail:
     keep_seconds: float | None
     rows_max: int
     keep_former_seconds: float
+    history_seconds: float
     paused: bool
     version: int
     created_at: datetime.datetime
@@ -158,6 +160,8 @@ class ViewDetail:
 
         keep_former_seconds = self.keep_former_seconds
 
+        history_seconds = self.history_seconds
+
         paused = self.paused
 
         version = self.version
@@ -209,6 +213,7 @@ class ViewDetail:
                 "keep_seconds": keep_seconds,
                 "rows_max": rows_max,
                 "keep_former_seconds": keep_former_seconds,
+                "history_seconds": history_seconds,
                 "paused": paused,
                 "version": version,
                 "created_at": created_at,
@@ -317,6 +322,8 @@ class ViewDetail:
 
         keep_former_seconds = d.pop("keep_former_seconds")
 
+        history_seconds = d.pop("history_seconds")
+
         paused = d.pop("paused")
 
         version = d.pop("version")
@@ -385,6 +392,7 @@ class ViewDetail:
             keep_seconds=keep_seconds,
             rows_max=rows_max,
             keep_former_seconds=keep_former_seconds,
+            history_seconds=history_seconds,
             paused=paused,
             version=version,
             created_at=created_at,

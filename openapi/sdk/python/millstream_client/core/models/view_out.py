@@ -34,6 +34,7 @@ class ViewOut:
         keep_seconds (float | None):
         rows_max (int):
         keep_former_seconds (float):
+        history_seconds (float):
         paused (bool):
         version (int):
         created_at (datetime.datetime):
@@ -49,6 +50,7 @@ class ViewOut:
     keep_seconds: float | None
     rows_max: int
     keep_former_seconds: float
+    history_seconds: float
     paused: bool
     version: int
     created_at: datetime.datetime
@@ -78,6 +80,8 @@ class ViewOut:
 
         keep_former_seconds = self.keep_former_seconds
 
+        history_seconds = self.history_seconds
+
         paused = self.paused
 
         version = self.version
@@ -99,6 +103,7 @@ class ViewOut:
                 "keep_seconds": keep_seconds,
                 "rows_max": rows_max,
                 "keep_former_seconds": keep_former_seconds,
+                "history_seconds": history_seconds,
                 "paused": paused,
                 "version": version,
                 "created_at": created_at,
@@ -142,6 +147,8 @@ class ViewOut:
 
         keep_former_seconds = d.pop("keep_former_seconds")
 
+        history_seconds = d.pop("history_seconds")
+
         paused = d.pop("paused")
 
         version = d.pop("version")
@@ -160,6 +167,7 @@ class ViewOut:
             keep_seconds=keep_seconds,
             rows_max=rows_max,
             keep_former_seconds=keep_former_seconds,
+            history_seconds=history_seconds,
             paused=paused,
             version=version,
             created_at=created_at,

@@ -36,6 +36,7 @@ class ViewStored:
         keep_seconds (float | None):
         rows_max (int):
         keep_former_seconds (float):
+        history_seconds (float):
         paused (bool):
         version (int):
         created_at (datetime.datetime):
@@ -57,6 +58,7 @@ class ViewStored:
     keep_seconds: float | None
     rows_max: int
     keep_former_seconds: float
+    history_seconds: float
     paused: bool
     version: int
     created_at: datetime.datetime
@@ -90,6 +92,8 @@ class ViewStored:
         rows_max = self.rows_max
 
         keep_former_seconds = self.keep_former_seconds
+
+        history_seconds = self.history_seconds
 
         paused = self.paused
 
@@ -128,6 +132,7 @@ class ViewStored:
                 "keep_seconds": keep_seconds,
                 "rows_max": rows_max,
                 "keep_former_seconds": keep_former_seconds,
+                "history_seconds": history_seconds,
                 "paused": paused,
                 "version": version,
                 "created_at": created_at,
@@ -178,6 +183,8 @@ class ViewStored:
 
         keep_former_seconds = d.pop("keep_former_seconds")
 
+        history_seconds = d.pop("history_seconds")
+
         paused = d.pop("paused")
 
         version = d.pop("version")
@@ -216,6 +223,7 @@ class ViewStored:
             keep_seconds=keep_seconds,
             rows_max=rows_max,
             keep_former_seconds=keep_former_seconds,
+            history_seconds=history_seconds,
             paused=paused,
             version=version,
             created_at=created_at,

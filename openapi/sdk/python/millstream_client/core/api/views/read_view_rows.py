@@ -27,10 +27,13 @@ def read_view_rows(
     cursor: str | Unset = "",
     after: str | Unset = "",
     wait_seconds: float | Unset = 0.0,
+    at: datetime.datetime | Unset = UNSET,
+    at_batch: int | Unset = UNSET,
 ) -> Call[ViewRowsOut]:
     """Read rows of a view, in the order of their keys.
 
-    All rows of a page belong to one batch, which `as_of` describes; the next page may belong to a later one. Numbers that JSON cannot
+    All rows of a page belong to one batch, which `as_of` describes; the next page may belong to a later one,
+    unless the rows are read `at` a time. Numbers that JSON cannot
     hold exactly, such as decimals, are returned as the query computed them.
     """
 
@@ -69,6 +72,13 @@ def read_view_rows(
     params["after"] = after
 
     params["wait_seconds"] = wait_seconds
+
+    json_at: str | Unset = UNSET
+    if not isinstance(at, Unset):
+        json_at = at.isoformat()
+    params["at"] = json_at
+
+    params["at_batch"] = at_batch
 
     params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 
