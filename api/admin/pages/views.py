@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Query, Response
+from msgspec.structs import replace
 
 from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS, Words
@@ -14,8 +15,9 @@ from api.admin.rendering import Context, PageContext
 from api.admin.route_map import TargetLink
 from api.native.dependencies import ViewPath, may
 from storage.bootstrap import Storage
+from storage.domain import limits
 from storage.domain.access.permissions import Action
-from storage.domain.errors import ValidationFailed
+from storage.domain.errors import ValidationFailed, ViewHistoryExpired
 from storage.domain.names import ViewName
 from storage.domain.views.plan import KeyColumn, ViewPlan
 from storage.domain.views.row_key import WINDOW
@@ -49,13 +51,15 @@ _decoder = msgspec.json.Decoder(float_hook=str)
 class ListedRows(NamedTuple):
     """Rows as a page shows them: the cells of each, or why there are none.
 
-    `keys`: the key of each for the page of its sources, none where they are not tracked or text cannot name the row.
+    `keys`: the key of each for the page of its sources, none where they are not tracked or text cannot name the row. `at_ms`: time of
+    the batch that they belong to.
     """
 
     cells: Sequence[Sequence[str | None]] = ()
     keys: Sequence[Sequence[str]] = ()
     has_more: bool = False
     refusal: str = ""
+    at_ms: int = 0
 
 
 class ListedSink(NamedTuple):
@@ -101,15 +105,21 @@ async def list_views(context: Context, q: Words = "", after: Words = "") -> Resp
 
 
 @router.get("/{view}", dependencies=[SEE])
-async def show_view(context: Context, view: ViewPath, key: Words = "") -> Response:
-    """Show a view, its first rows, and its last batches."""
+async def show_view(
+    context: Context,
+    view: ViewPath,
+    key: Words = "",
+    batch: Annotated[int | None, Query(ge=0, le=limits.OFFSET_MAX)] = None,
+) -> Response:
+    """Show a view, its first rows, and its last batches. `batch`: rows as they were after it."""
     engine = context.storage.views
     status, batches = await asyncio.gather(
         engine.status(view), engine.batches(view, BATCHES_LISTED)
     )
     rows = None
     if context.may(Action.VIEW_READ, view.name):
-        rows = await _rows(context, view, status.active.plan, key)
+        query = replace(_selection(status.active.plan, key), at_batch=batch)
+        rows = await _rows(context, view, query)
     return context.render(
         "view.html",
         live=True,
@@ -123,25 +133,31 @@ async def show_view(context: Context, view: ViewPath, key: Words = "") -> Respon
         batches=batches,
         rows=rows,
         key=key,
+        batch=batch,
     )
 
 
-async def _rows(context: PageContext, view: ViewName, plan: ViewPlan, key: str) -> ListedRows:
-    """Return the first rows; with a key, those whose first key column is it or begins so."""
-    query = RowQuery(limit=PAGE_ROWS)
-    if key and plan.key:
-        is_text = plan.key[0].type == "string"
-        query = msgspec.structs.replace(query, **({"prefix": key} if is_text else {"key": (key,)}))
+def _selection(plan: ViewPlan, key: str) -> RowQuery:
+    """Return the query of the first rows; `key` is their first part, or its beginning."""
+    if not key or not plan.key:
+        return RowQuery(limit=PAGE_ROWS)
+    if plan.key[0].type == "string":
+        return RowQuery(limit=PAGE_ROWS, prefix=key)
+    return RowQuery(limit=PAGE_ROWS, key=(key,))
+
+
+async def _rows(context: PageContext, view: ViewName, query: RowQuery) -> ListedRows:
     try:
         page = await context.storage.view_rows.read(view, query)
-    except ValidationFailed as error:
+    except (ValidationFailed, ViewHistoryExpired) as error:
         return ListedRows(refusal=error.detail)
     names = [column.name for column in page.revision.plan.columns]
     rows = [_decoder.decode(row) for row in page.rows]
     cells = [[_text(row.get(name)) for name in names] for row in rows]
     tracks = page.revision.query.sources is SourceMode.RANGE
     keys = [_key_of(row, page.revision.plan) if tracks else () for row in rows]
-    return ListedRows(cells, keys, page.next_key is not None)
+    read_ms = page.revision.progress.changed_at_ms
+    return ListedRows(cells, keys, page.next_key is not None, at_ms=read_ms)
 
 
 def _key_of(row: Mapping[str, Any], plan: ViewPlan) -> Sequence[str]:
