@@ -162,6 +162,7 @@ VIEW_INVARIANTS: tuple[Invariant, ...] = (
     views.changes_add_up_to_the_rows(TALLY),
     views.sources_are_tight(TALLY),
     views.rebuild_has_equal_rows(TALLY),
+    views.history_is_what_was_read(TALLY),
 )
 
 ARCHIVE_INVARIANTS: tuple[Invariant, ...] = (

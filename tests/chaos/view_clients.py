@@ -20,6 +20,7 @@ from tests.chaos.stage import EVENTS, Stage
 
 TALLY_CHANGES = "tally.changes"
 CHANGE_S = 12.0
+LOOKS = 3  # between two changes
 LOOK_S = 0.5
 READ_S = 10
 _PATH = f"/views/{TALLY}"
@@ -35,6 +36,7 @@ class Tally:
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
+        self._seen: dict[str, Any] | None = None
 
     async def put(self, query: int) -> None:
         """Put the view with one of its queries; a worker plans it first."""
@@ -43,6 +45,7 @@ class Tally:
             "from": {"c": {"stream": EVENTS}},
             "sources": "range",
             "keep_former_seconds": 3600,
+            "history_seconds": 3600,
             "into": [{"stream": TALLY_CHANGES}],
         }
         await _insist(self._caller, "PUT", _PATH, body)
@@ -56,6 +59,19 @@ class Tally:
         """Begin a rebuild or a rollback; there may be no revision to return to."""
         await _insist(self._caller, "POST", f"{_PATH}/{kind}", statuses={202, 404})
 
+    async def look(self) -> None:
+        """Read the rows, and again those of the read before; record whether they are the same."""
+        invoked, before = self._caller.history.now(), self._seen
+        if before is not None:
+            path = f"{_PATH}/rows?limit=1000&at_batch={before['as_of']['batch']}"
+            answer = await _insist(self._caller, "GET", path, statuses={200, 410})
+            again = answer.json()
+            # another revision has no rows of that batch, or others
+            if answer.is_success and again["as_of"]["revision"] == before["as_of"]["revision"]:
+                told = Told(counts={"same": int(again == before)})
+                self._caller.went_well(Kind.VIEW_HISTORY, TALLY, invoked, told)
+        self._seen = (await _insist(self._caller, "GET", f"{_PATH}/rows?limit=1000")).json()
+
     async def pause(self, method: str) -> None:
         """Pause the view, or resume it."""
         await _insist(self._caller, method, f"{_PATH}/pause")
@@ -66,7 +82,9 @@ async def change(stage: Stage, _: str, tally: Tally, chance: Random) -> None:
     await tally.put_sink()
     await tally.put(0)
     while stage.goes_on:
-        await stage.pause(chance, CHANGE_S)
+        for _nth in range(LOOKS):
+            await stage.pause(chance, CHANGE_S / LOOKS)
+            await tally.look()
         match chance.choice(("put", "put", "rebuilds", "rollbacks")):
             case "put":
                 await tally.put(chance.randrange(len(_QUERIES)))

@@ -1,4 +1,4 @@
-"""Invariants of views: V3, V4, V7, V11 and V19."""
+"""Invariants of views: V3, V4, V7, V11, V19 and V21."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -58,6 +58,21 @@ def rebuild_has_equal_rows(view: str) -> Callable[[Operations], Finding]:
             if report and report.get(name) != value
         ]
         return Finding("V19 a rebuild has equal rows", report.get("records", 0), tuple(wrong))
+
+    return check
+
+
+def history_is_what_was_read(view: str) -> Callable[[Operations], Finding]:
+    """V21: the rows of a view after an earlier batch are those that a read returned then."""
+
+    def check(history: Operations) -> Finding:
+        reads = [one for one in ok(history, Kind.VIEW_HISTORY) if one.log == view]
+        wrong = [
+            f"{view} has other rows than a read returned (read at {one.invoked:.1f} s)"
+            for one in reads
+            if not one.counts["same"]
+        ]
+        return Finding("V21 earlier rows of a view stay", len(reads), tuple(wrong))
 
     return check
 

@@ -51,6 +51,7 @@ def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
     ADDED_UP,
     TIGHT,
     REBUILT,
+    UNCHANGED,
 ) = checker.TOPIC_INVARIANTS
 
 
@@ -312,8 +313,13 @@ def view_rebuild(**counts: int) -> Operation:
     return op(Kind.VIEW_REBUILD, 9, log=checker.TALLY, counts=report | counts)
 
 
+def view_history(same: int = 1) -> Operation:
+    return op(Kind.VIEW_HISTORY, 9, log=checker.TALLY, counts={"same": same})
+
+
 COUNTED = [
     view_rebuild(),
+    view_history(),
     view_rows(**{"0": 3, "1": 1}),
     view_changes(**{"0": 3, "1": 1}),
     viewed_sources(view_sources(0, 0, 2, 3), view_sources(1, 0, 0, 1)),

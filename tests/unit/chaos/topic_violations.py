@@ -36,6 +36,7 @@ from tests.unit.chaos.histories import (
     SPREAD_ROUTES,
     TIGHT,
     TWICE_ROUTES,
+    UNCHANGED,
     UNKNOWN,
     URL_ROUTE,
     VISITS_ORDERED,
@@ -60,6 +61,7 @@ from tests.unit.chaos.histories import (
     taken,
     target_deleted,
     view_changes,
+    view_history,
     view_rebuild,
     view_rows,
     view_sources,
@@ -334,6 +336,11 @@ TOPIC_VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         [view_rows(**{"0": 3}), view_changes(**{"0": 2})],
     ),
     ("rebuilt view has another row", REBUILT, [view_rebuild(changed=1)]),
+    (
+        "earlier rows of a view change",
+        UNCHANGED,
+        [view_history(), view_history(same=0)],
+    ),
     ("rebuilt view includes other records", REBUILT, [view_rebuild(exact=0)]),
     (
         "sources of a row miss a record",
