@@ -1,8 +1,11 @@
 """All routes of the service: the fast ones, and FastAPI's routers in order of precedence."""
 
+from functools import cache
+from threading import Lock
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+import msgspec
+from fastapi import APIRouter, FastAPI, Response
 
 from api.admin import routes as dashboard
 from api.http.routing import Dispatcher, Route
@@ -41,10 +44,17 @@ def _operator_routes(app: FastAPI, dispatcher: Dispatcher) -> APIRouter:
         """Refuse a plain HTTP request to the WebSocket endpoint."""
         raise websocket.upgrade_required()
 
+    @cache
+    def document() -> bytes:
+        return msgspec.json.encode(build_document(app, dispatcher.routes))
+
+    building = Lock()
+
     @router.get("/openapi.json")
-    async def show_openapi() -> dict[str, Any]:
-        """Return the OpenAPI document."""
-        return build_document(app, dispatcher.routes)
+    def show_openapi() -> Response:
+        """Return the OpenAPI document. Building it takes a second or more: a thread does it, once."""
+        with building:
+            return Response(document(), media_type="application/json")
 
     @router.get("/asyncapi.json")
     async def show_asyncapi() -> dict[str, Any]:

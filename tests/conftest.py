@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import redis
+from httpx import _config as httpx_config
 from httpx import create_ssl_context
 from httpx._transports import default as httpx_transports
 from hypothesis import HealthCheck, settings
@@ -56,6 +57,10 @@ os.environ.setdefault(
 
 # The certificate authorities take 30 ms to read, and tests open thousands of clients.
 httpx_transports.create_ssl_context = cache(create_ssl_context)  # type: ignore[attr-defined]
+
+# A call that waits longer than httpx's 5 s is one on a busy machine, and no fault.
+for _operation in ("connect", "read", "write", "pool"):
+    setattr(httpx_config.DEFAULT_TIMEOUT_CONFIG, _operation, 30.0)
 
 
 def _without_threads_in_children() -> None:
