@@ -13,7 +13,7 @@ from storage.domain.definitions import page_limit
 from storage.domain.errors import ValidationFailed, ViewBehind, ViewHistoryExpired, ViewNotFound
 from storage.domain.names import ViewName
 from storage.domain.streams.lineage import FULLY_READ
-from storage.domain.views.key_range import key_range
+from storage.domain.views.key_range import KeyRange, key_range
 from storage.domain.views.key_text import time_text
 from storage.domain.views.progress import RevisionState, ViewProgress, ViewRevision
 from storage.domain.views.rows import RowPage, RowQuery
@@ -117,16 +117,12 @@ class ViewRowReader:
         """Return rows of a revision; None if it is not active any more."""
         keys, limit = key_range(query, revision.plan), page_limit(query.limit)
         if query.is_of_history:
-            read = await self._rows.read_history(
-                revision, keys, limit + 1, at_ms=query.at_ms, at_batch=query.at_batch
-            )
+            read = await self._read_history(revision, query, keys, limit + 1)
         else:
             read = await self._rows.read(revision, keys, limit + 1)
         if read is None:
             return None
         progress, rows = read
-        if query.is_of_history and not progress.batch:
-            raise await self._history_expired(revision.revision_id)
         page = rows[:limit]
         next_key = page[-1].key if len(rows) > limit else None
         return RowPage(
@@ -135,15 +131,17 @@ class ViewRowReader:
             next_key=next_key,
         )
 
-    async def _history_expired(self, revision_id: str) -> ViewHistoryExpired:
-        oldest_ms = await self._rows.oldest_ms(revision_id)
-        if oldest_ms is None:
-            detail = "The view has no earlier rows; `history_seconds` keeps them."
-            return ViewHistoryExpired(detail)
-        detail = (
-            f"The view has rows from {time_text(oldest_ms)} on, and none of that time or batch."
-        )
-        return ViewHistoryExpired(detail)
+    async def _read_history(
+        self, revision: ViewRevision, query: RowQuery, keys: KeyRange, limit: int
+    ) -> tuple[ViewProgress, list[StoredRow]] | None:
+        progress = await self._rows.batch_at(revision.revision_id, query.at_ms, query.at_batch)
+        if progress is not None:
+            rows = await self._rows.read_history(revision, keys, limit, progress.batch)
+            return None if rows is None else (progress, rows)
+        is_active, since_ms = await self._rows.history_since(revision.revision_id)
+        if is_active:
+            raise _expired(since_ms)
+        return None
 
 
 def _now_s() -> float:
@@ -162,6 +160,13 @@ def _includes(progress: ViewProgress, query: RowQuery) -> bool:
     if position is None:
         return shard in progress.marks
     return position == FULLY_READ or position > offset
+
+
+def _expired(since_ms: int | None) -> ViewHistoryExpired:
+    if since_ms is None:
+        return ViewHistoryExpired("The view has no earlier rows; `history_seconds` keeps them.")
+    detail = f"The view has rows from {time_text(since_ms)} on, and none of that time or batch."
+    return ViewHistoryExpired(detail)
 
 
 def _behind(progress: ViewProgress, query: RowQuery) -> ViewBehind:

@@ -329,36 +329,45 @@ class ViewBatchRows(Repository):
     ) -> tuple[ViewProgress, list[StoredRow]] | None:
         """Return rows of a revision and its progress, of one snapshot; None if it is not active."""
         rows = _rows_in(_present(revision.revision_id), keys).limit(limit).subquery()
-        return _stored(await self._read(revision, rows, descending=keys.descending))
+        read = await self._read(revision, rows, descending=keys.descending)
+        return None if read is None else (read[0], _stored(read[1]))
+
+    async def batch_at(
+        self, revision_id: str, at_ms: int | None, at_batch: int | None
+    ) -> ViewProgress | None:
+        """Return the progress after the last batch by a time, or after one with a number.
+
+        It has the positions, the watermark, and the time. None if the rows of then are not kept.
+        """
+        number, time_ms = col(ViewBatchRow.batch), col(ViewBatchRow.at_ms)
+        is_then = number == at_batch if at_ms is None else time_ms <= at_ms
+        batch = rows_of(ViewBatchRow).where(*_has_history(revision_id), is_then)
+        async with self._database.reading() as session:
+            newest = batch.order_by(time_ms.desc(), number.desc()).limit(1)
+            row = (await session.execute(newest)).one_or_none()
+        if row is None:
+            return None
+        values = {"positions": row.after, "watermark_ms": row.watermark_ms, "batch": row.batch}
+        return progress_of(values | {"changed_at_ms": row.at_ms})
 
     async def read_history(
-        self,
-        revision: ViewRevision,
-        keys: KeyRange,
-        limit: int,
-        *,
-        at_ms: int | None,
-        at_batch: int | None,
-    ) -> tuple[ViewProgress, list[StoredRow]] | None:
-        """Return rows as they were, and the progress then, as `read` does.
+        self, revision: ViewRevision, keys: KeyRange, limit: int, batch: int
+    ) -> list[StoredRow] | None:
+        """Return rows as they were after a batch; None if it is not active, or they are not kept."""
+        rows = _rows_at(revision.revision_id, batch, keys, limit).subquery()
+        is_kept = col(ViewRevisionRow.history_batch) <= batch
+        read = await self._read(revision, rows, is_kept, descending=keys.descending)
+        return None if read is None else _stored(read[1])
 
-        The progress is that of no batch if the rows of then are not kept.
-        """
-        batch = _batch_at(revision.revision_id, at_ms, at_batch)
-        versions = _versions(revision.revision_id, select(batch.c.batch).scalar_subquery())
-        rows = _rows_in(versions, keys).limit(limit).subquery()
-        progress = func.jsonb_build_object(
-            *("batch", batch.c.batch, "positions", batch.c.after),
-            *("watermark_ms", batch.c.watermark_ms, "changed_at_ms", batch.c.at_ms),
-        )
-        then = func.coalesce(select(progress).scalar_subquery(), cast({}, JSONB))
-        return _stored(await self._read(revision, rows, then, descending=keys.descending))
-
-    async def oldest_ms(self, revision_id: str) -> int | None:
-        """Return the time from which on rows can be read; None without history."""
+    async def history_since(self, revision_id: str) -> tuple[bool, int | None]:
+        """Return whether a revision is active, and the time from which on its rows can be read."""
         oldest = select(func.min(col(ViewBatchRow.at_ms))).where(*_has_history(revision_id))
+        revision = select(col(ViewRevisionRow.state), oldest.scalar_subquery()).where(
+            col(ViewRevisionRow.revision_id) == revision_id
+        )
         async with self._database.reading() as session:
-            return await session.scalar(oldest)
+            state, since_ms = (await session.execute(revision)).one_or_none() or (None, None)
+            return state == RevisionState.ACTIVE.value, since_ms
 
     async def find(
         self, revision: ViewRevision, keys: KeyRange
@@ -396,20 +405,21 @@ class ViewBatchRows(Repository):
         self,
         revision: ViewRevision,
         rows: Any,
-        progress: Any = ViewRevisionRow.progress,
-        *,
+        *conditions: ColumnElement[bool],
         descending: bool = False,
     ) -> tuple[ViewProgress, Sequence[Any]] | None:
         """Return the progress of an active revision with rows of it, in one statement.
 
-        The progress is a row of its own, the first one: joined, each row would have it.
+        The progress is a row of its own, the first one: joined, each row would have it. None if the revision does not meet the
+        conditions.
         """
         head = select(
             *[cast(null(), column.type).label(column.name) for column in rows.c],
-            progress.label("progress"),
+            col(ViewRevisionRow.progress).label("progress"),
         ).where(
             col(ViewRevisionRow.revision_id) == revision.revision_id,
             col(ViewRevisionRow.state) == RevisionState.ACTIVE.value,
+            *conditions,
         )
         both = union_all(head, select(*rows.c, cast(null(), JSONB).label("progress"))).subquery()
         key = both.c.key.desc() if descending else both.c.key
@@ -455,13 +465,8 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _stored(
-    read: tuple[ViewProgress, Sequence[Any]] | None,
-) -> tuple[ViewProgress, list[StoredRow]] | None:
-    if read is None:
-        return None
-    progress, selected = read
-    return progress, [StoredRow(row.key, row.output.encode()) for row in selected]
+def _stored(rows: Sequence[Any]) -> list[StoredRow]:
+    return [StoredRow(row.key, row.output.encode()) for row in rows]
 
 
 def _present(revision_id: str) -> Any:
@@ -472,8 +477,22 @@ def _present(revision_id: str) -> Any:
     ).subquery()
 
 
-def _versions(revision_id: str, batch: Any) -> Any:
-    """Select the rows that a read returned after a batch: present ones, and earlier versions."""
+def _rows_at(revision_id: str, batch: int, keys: KeyRange, limit: int) -> Any:
+    """Select the first rows in a range as a read returned them after a batch.
+
+    Postgres does not look for the first ones of a union by the indexes of its parts, so each part has the limit too, unless the newest
+    windows are to be found among all.
+    """
+    parts = _present_and_former(revision_id, batch)
+    if keys.newest_bytes:
+        return _rows_in(union_all(*parts).subquery(), keys).limit(limit)
+    first = [select(_rows_in(part.subquery(), keys).limit(limit).subquery()) for part in parts]
+    rows = union_all(*first).subquery()
+    return select(rows).order_by(rows.c.key.desc() if keys.descending else rows.c.key).limit(limit)
+
+
+def _present_and_former(revision_id: str, batch: int) -> tuple[Any, Any]:
+    """Select what a read returned after a batch: of the present rows, and of their versions."""
     present, former = col(ViewOutputRow.batch), ViewRowVersion
     columns = ("key", "output", "window_end_ms")
     rows = select(*[col(getattr(ViewOutputRow, name)) for name in columns]).where(
@@ -486,18 +505,7 @@ def _versions(revision_id: str, batch: Any) -> Any:
         col(former.since_batch) <= batch,
         col(former.until_batch) > batch,
     )
-    return union_all(rows, versions).subquery()
-
-
-def _batch_at(revision_id: str, at_ms: int | None, at_batch: int | None) -> Any:
-    """Select the last batch at a time, or one by its number; none if its rows are not kept."""
-    number, time_ms = col(ViewBatchRow.batch), col(ViewBatchRow.at_ms)
-    columns = number, col(ViewBatchRow.after), col(ViewBatchRow.watermark_ms), time_ms
-    batch = select(*columns).where(*_has_history(revision_id))
-    if at_batch is not None:
-        return batch.where(number == at_batch).cte("moment")
-    newest_first = time_ms.desc(), number.desc()
-    return batch.where(time_ms <= at_ms).order_by(*newest_first).limit(1).cte("moment")
+    return rows, versions
 
 
 def _has_history(revision_id: str) -> Sequence[ColumnElement[bool]]:
