@@ -11,6 +11,7 @@ from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName, ViewName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import StreamSpec
+from storage.domain.views.rows import RowQuery
 from storage.domain.views.sink import ViewSink
 from storage.domain.views.sources import SourceMode
 from storage.domain.views.view import ViewInput, ViewQuery, ViewSpec, ViewTable
@@ -120,6 +121,38 @@ async def test_view_is_rebuilt_and_rolled_back(page: Page, service: Service):
         await look(page, "journey-view-rollback")
         await press(page, "Roll back")
         await eventually(lambda: revision_of(service.storage), 3)
+    assert faults == []
+
+
+@pytest.mark.usefixtures("view")
+async def test_rows_are_shown_as_they_were(page: Page, service: Service):
+    storage = service.storage
+    async with view_worker(service.settings):
+        await page.goto("/ui/views/visits")
+        await expect(
+            page.locator("table", has_text="Next offsets").get_by_role("link")
+        ).to_have_count(0)
+        await press(page, "Edit…")
+        await page.locator("dialog[open] [name=history_seconds]").fill("1h")
+        await press(page, "Save")
+        await expect(page.locator("dl", has_text="Earlier rows can be read")).to_contain_text(
+            "for 1 h"
+        )
+        before = (await storage.view_rows.read(VIEW, RowQuery())).revision.progress
+        await storage.streams.append(STREAM, [Record(b'{"page": "/shop/pears"}')])
+        after = 0, before.positions[0]
+        await storage.view_rows.read(VIEW, RowQuery(includes=after, wait_ms=20_000))
+        await page.reload()
+        rows = page.locator("table", has_text="in the order of their keys")
+        await expect(rows).to_contain_text("3")
+        await page.get_by_role("link", name=str(before.batch), exact=True).click()
+        notice = page.locator(".notice", has_text=f"Rows as they were after batch {before.batch}")
+        await expect(rows.locator("tbody td").nth(1)).to_have_text("2")
+        faults = await faults_of_looks(page, "journey-view-history")
+        await notice.get_by_role("link", name="Present rows").click()
+        await expect(rows.locator("tbody td").nth(1)).to_have_text("3")
+        await page.goto("/ui/views/visits?batch=0")
+        await expect(page.get_by_text("none of that time or batch")).to_be_visible()
     assert faults == []
 
 
