@@ -74,9 +74,9 @@ class ViewPlanner:
         if parses_once:
             records = self.spark.createDataFrame([], parsed.schema).coalesce(1)
         shown = visible(records, query.input, drops_late=query.late is LatePolicy.DROP)
-        shown.createOrReplaceTempView(query.relation)
-        parsers = {name: self._declare(name, table) for name, table in query.tables.items()}
         try:
+            shown.createOrReplaceTempView(query.relation)
+            parsers = {name: self._declare(name, table) for name, table in query.tables.items()}
             plan = self._inlined(self._analyze(accepted.text))
             layers = read_layers(plan)
             prepared = prepare(
