@@ -125,6 +125,56 @@ async def test_view_is_rebuilt_and_rolled_back(page: Page, service: Service):
 
 
 @pytest.mark.usefixtures("view")
+async def test_new_view_has_table_sinks_and_history(page: Page, service: Service):
+    sql = "select page, count(*) as n from records group by page"
+    async with view_worker(service.settings):
+        await page.goto("/ui/views")
+        await press(page, "New view")
+        dialog = page.locator("dialog[open]")
+        await dialog.locator("summary").click()
+        fields = {
+            "view": "plans",
+            "from.records.stream": STREAM.name,
+            "from.records.columns": "page string, at timestamp",
+            "sql": sql,
+            "from.lookup.table": "people",
+            "from.lookup.columns": "plan string",
+            "from.records.event_time": "at",
+            "from.records.watermark_seconds": "30s",
+            "history_seconds": "1d",
+            "into": '[{"stream": "visit-changes"}]',
+        }
+        for name, value in fields.items():
+            await dialog.locator(f'[name="{name}"]').fill(value)
+        await dialog.locator("[name=sources]").select_option("range")
+        faults = await faults_of_looks(page, "journey-view-new")
+        await press(page, "Create")
+        await expect(page.locator("h1")).to_have_text("plans")
+
+    plans = ViewName("plans")
+    spec = (await service.storage.views.get(plans)).spec
+    await service.storage.views.delete(plans)
+    assert faults == []
+    assert spec == ViewSpec(
+        query=ViewQuery(
+            sql=sql,
+            inputs={
+                "records": ViewInput(
+                    stream=STREAM.name,
+                    columns="page string, at timestamp",
+                    event_time="at",
+                    watermark_ms=30_000,
+                )
+            },
+            tables={"lookup": ViewTable(stream="people", columns="plan string")},
+            sources=TRACKED,
+        ),
+        into=(ViewSink(stream="visit-changes"),),
+        history_ms=86_400_000,
+    )
+
+
+@pytest.mark.usefixtures("view")
 async def test_rows_are_shown_as_they_were(page: Page, service: Service):
     storage = service.storage
     async with view_worker(service.settings):
