@@ -15,6 +15,7 @@ from storage.postgres.database import Database
 from storage.postgres.repositories.archive_manifest import ArchiveRows
 from storage.postgres.repositories.query_results import QueryResultRows
 from storage.postgres.repositories.view_batches import ViewBatchRows
+from storage.postgres.repositories.view_output_rows import ViewOutputRows
 from storage.postgres.repositories.view_sinks import ViewSinkRows
 from storage.postgres.repositories.views import ViewRows
 from storage.queries.engine import Queries
@@ -91,19 +92,19 @@ def build_views(
     clock: Clock,
 ) -> ViewEngines:
     """Build the views."""
-    rows, batches = ViewRows(database), ViewBatchRows(database)
+    rows = ViewRows(database)
     waiter = JobWaiter(jobs, registry)
     planner = ViewQueryPlanner(
         WorkerResults(jobs, waiter, JobKind.VIEW_PLAN, ViewPlanPending, "planned")
     )
     searches = WorkerResults(jobs, waiter, JobKind.VIEW_SEARCH, ViewSourcesPending, "searched")
-    row_reader = ViewRowReader(rows, batches, waiters)
+    row_reader = ViewRowReader(rows, ViewOutputRows(database), waiters)
     sinks = ViewSinks(rows=ViewSinkRows(database), catalog=catalog, queues=queues, streams=streams)
     views = Views(rows=rows, catalog=catalog, planner=planner, sinks=sinks, jobs=jobs, clock=clock)
     return ViewEngines(
         views=views,
         sinks=sinks,
-        scans=ViewScans(rows, batches, clock),
+        scans=ViewScans(rows, ViewBatchRows(database), clock),
         rows=row_reader,
         sources=ViewSourceReader(row_reader, searches, record_reader),
     )

@@ -65,7 +65,7 @@ class Queries:
         submitted = await self.submit(namespace, query)
         job, reason = await self._waiter.ended(submitted.job, limits.QUERY_WAIT_MS)
         if job.state.is_over and job.state is not JobState.DONE:
-            raise _failure_of(job)
+            raise failure_of(job)
         return await self._query_of(job, reason)
 
     async def submit(self, namespace: str, query: SqlQuery) -> Query:
@@ -157,7 +157,7 @@ class Queries:
         return StreamRanges(resolved.stream_id, tuple(ranges))
 
 
-def _failure_of(job: Job) -> MillstreamError:
+def failure_of(job: Job) -> MillstreamError:
     """Return the error of a query that has ended without rows."""
     if REFUSED_AT in job.progress:
         return ValidationFailed.at(job.progress[REFUSED_AT], job.failure, "sql_refused")

@@ -17,7 +17,7 @@ from storage.domain.views.key_range import KeyRange, key_range
 from storage.domain.views.key_text import time_text
 from storage.domain.views.progress import RevisionState, ViewProgress, ViewRevision
 from storage.domain.views.rows import RowPage, RowQuery
-from storage.postgres.repositories.view_batches import StoredRow, ViewBatchRows
+from storage.postgres.repositories.view_output_rows import StoredRow, ViewOutputRows
 from storage.postgres.repositories.views import ViewRows
 from storage.views.progress_waiters import ProgressWaiters
 
@@ -30,7 +30,7 @@ class ViewRowReader:
     """Reader of the rows of active revisions, with the progress that they belong to."""
 
     _views: ViewRows
-    _rows: ViewBatchRows
+    _rows: ViewOutputRows
     _waiters: ProgressWaiters
     _revisions: BoundedCache[ViewName, ViewRevision] = attrs.field(
         factory=lambda: BoundedCache(_REVISIONS_CACHED_MAX), init=False

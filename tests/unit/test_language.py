@@ -48,6 +48,7 @@ SHARED_IN_CATALOGUE = {
     ("shard_lineage", "definitions"): "shards change with the locked definition of their stream",
     ("view_batches", "jobs"): "a batch is committed by the holder of the scan job",
     ("view_batches", "views"): "the rows of a revision, read under a lock",
+    ("view_output_rows", "views"): "the progress of a revision, read with its rows",
     ("webhook_deliveries", "webhooks"): "a due delivery is read with its webhook",
 }
 """Imports between modules of a catalogue: (module, imported module), each with the reason."""
