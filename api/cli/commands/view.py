@@ -177,7 +177,7 @@ put_verbs(
     VIEW,
     create=[
         "millstream view create page-clicks clicks --sql-file visits.sql --sources range",
-        "millstream view create clicks-today clicks --sql-file visits.sql --start 1d",
+        "millstream view create clicks-today clicks --sql-file visits.sql --start 1d --history 30d",
         "millstream view create popular clicks --sql-file visits.sql --into queue:mails --when 'visits > 1000' --once-per-key",
     ],
     apply=["millstream view apply page-clicks clicks --sql-file visits.sql --dry-run"],
@@ -254,7 +254,6 @@ def rebuild(cli: Terminal, name: Name) -> None:
         "millstream view rows page-clicks",
         "millstream view rows page-clicks --key home -o json",
         "millstream view rows page-clicks --prefix ho --desc -o ndjson",
-        "millstream view rows page-clicks --at 1h",
     ],
 )
 def rows(
