@@ -21,14 +21,14 @@ from storage.domain.errors import (
     StorageBusy,
     ValidationFailed,
 )
-from storage.domain.jobs import JobKind, JobState, WaitReason
+from storage.domain.jobs import Job, JobKind, JobState, WaitReason
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName, ViewName
 from storage.domain.queries.query import QueryStream, SqlQuery
 from storage.domain.queries.result import QueryResult
 from storage.domain.streams.stream import StreamSpec, Tier
 from storage.domain.views.view import ViewInput, ViewQuery, ViewSpec, ViewTable
-from storage.queries.engine import Query
+from storage.queries.engine import Query, failure_of
 from tests.conditions import eventually
 from tests.documentation import DOCS, blocks
 from tests.tiered_stream import move_to_archive
@@ -93,16 +93,23 @@ async def _records_in(storage: Storage, view: ViewName) -> int:
 async def answer(storage: Storage, query: SqlQuery) -> Query:
     """Run a query until it is done, however long Spark takes to start."""
     submitted = await storage.queries.submit("default", query)
+    return await until_over(storage, submitted.job)
+
+
+async def until_over(storage: Storage, job: Job) -> Query:
     async with asyncio.timeout(120):
-        while not (await storage.jobs.get(submitted.job.job_id)).state.is_over:  # noqa: ASYNC110
+        while not (await storage.jobs.get(job.job_id)).state.is_over:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
-    return await storage.queries.get("default", submitted.job.job_id)
+    return await storage.queries.get("default", job.job_id)
 
 
 async def refusal(storage: Storage, query: SqlQuery) -> MillstreamError:
-    with pytest.raises(MillstreamError) as caught:
-        await storage.queries.run("default", query)
-    return caught.value
+    """Run a query until it fails. A call returns before that while a worker has no time for it."""
+    try:
+        open_ = await storage.queries.run("default", query)
+    except MillstreamError as error:
+        return error
+    return failure_of((await until_over(storage, open_.job)).job)
 
 
 async def test_rows_state_the_positions_that_they_include(clicks, working):
