@@ -177,7 +177,7 @@ put_verbs(
     VIEW,
     create=[
         "millstream view create page-clicks clicks --sql-file visits.sql --sources range",
-        "millstream view create clicks-today clicks --sql-file visits.sql --start 1d --history 30d",
+        "millstream view create clicks-today clicks --start 1d --history 7d --sql-file visits.sql",
         "millstream view create popular clicks --sql-file visits.sql --into queue:mails --when 'visits > 1000' --once-per-key",
     ],
     apply=["millstream view apply page-clicks clicks --sql-file visits.sql --dry-run"],
