@@ -55,7 +55,18 @@ class ViewRevisionRow(SQLModel, table=True):
     history_batch: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class ViewOutputRow(SQLModel, table=True):
+class _OfRevision(SQLModel):
+    """Key of what a revision has, which is deleted with it."""
+
+    revision_id: str = Field(
+        primary_key=True,
+        foreign_key="view_revisions.revision_id",
+        ondelete="CASCADE",
+        sa_type=NAME,
+    )
+
+
+class ViewOutputRow(_OfRevision, table=True):
     """A row of a revision, under its encoded key (`storage.domain.views.row_key`).
 
     `output` is null while `having` excludes the row; `state` has the partial aggregates; `sources` is null unless the query tracks them.
@@ -72,12 +83,6 @@ class ViewOutputRow(SQLModel, table=True):
         ),
     )
 
-    revision_id: str = Field(
-        primary_key=True,
-        foreign_key="view_revisions.revision_id",
-        ondelete="CASCADE",
-        sa_type=NAME,
-    )
     key: bytes = Field(primary_key=True)
     output: Any = Field(default=None, sa_type=JSON, nullable=True)
     state: str = Field(sa_type=Text)
@@ -87,7 +92,7 @@ class ViewOutputRow(SQLModel, table=True):
     changed_at_ms: int = Field(sa_type=BigInteger)
 
 
-class ViewRowVersion(SQLModel, table=True):
+class ViewRowVersion(_OfRevision, table=True):
     """Earlier version of a row: reads returned it from `since_batch` until `until_batch`.
 
     A revision with `history_batch` has those that end after that batch.
@@ -96,12 +101,6 @@ class ViewRowVersion(SQLModel, table=True):
     __tablename__ = "view_row_versions"
     __table_args__ = (Index("view_row_versions_ends", "revision_id", "until_batch"),)
 
-    revision_id: str = Field(
-        primary_key=True,
-        foreign_key="view_revisions.revision_id",
-        ondelete="CASCADE",
-        sa_type=NAME,
-    )
     key: bytes = Field(primary_key=True)
     until_batch: int = Field(primary_key=True, sa_type=BigInteger)
     since_batch: int = Field(sa_type=BigInteger)
@@ -109,18 +108,12 @@ class ViewRowVersion(SQLModel, table=True):
     window_end_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class ViewBatchRow(SQLModel, table=True):
+class ViewBatchRow(_OfRevision, table=True):
     """A `storage.domain.views.progress.BatchRecord`."""
 
     __tablename__ = "view_batches"
     __table_args__ = (Index("view_batches_times", "revision_id", "at_ms"),)
 
-    revision_id: str = Field(
-        primary_key=True,
-        foreign_key="view_revisions.revision_id",
-        ondelete="CASCADE",
-        sa_type=NAME,
-    )
     batch: int = Field(primary_key=True, sa_type=BigInteger)
     before: dict[str, int] = Field(sa_type=JSONB)
     after: dict[str, int] = Field(sa_type=JSONB)
