@@ -186,9 +186,10 @@ class Views:
 
     async def status(self, name: ViewName) -> ViewStatus:
         """Return the view with its revisions, as Postgres has them now."""
-        for status in await self._statuses(await self._rows.with_revisions(name)):
-            return status
-        raise _not_found(name)
+        statuses = await self._statuses(await self._rows.with_revisions(name))
+        if not statuses:
+            raise _not_found(name)
+        return statuses[0]
 
     async def statuses(self, views: Sequence[View]) -> list[ViewStatus]:
         """Return the views with their revisions, less those that were deleted meanwhile."""
@@ -222,9 +223,11 @@ class Views:
 
     async def batches(self, name: ViewName, limit: int) -> list[BatchRecord]:
         """Return the last batches of the active revision, the newest first."""
-        status = await self.status(name)
         limit = max(1, min(limit, limits.VIEW_BATCHES_MAX))
-        return await self._rows.batches(status.active.revision_id, limit)
+        for _, revision in await self._rows.with_revisions(name):
+            if revision.state is RevisionState.ACTIVE:
+                return await self._rows.batches(revision.revision_id, limit)
+        raise _not_found(name)
 
     # Maintenance
 
