@@ -21,6 +21,8 @@ from h2.events import (
 )
 from hyperframe.frame import Frame, GoAwayFrame
 
+from tests.conditions import PATIENCE_S
+
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 Field = tuple[bytes, bytes]
 
@@ -99,7 +101,9 @@ class Http2Client:
     ) -> None:
         where = urlsplit(url)
         self.authority = where.netloc.encode()
-        self.socket = socket.create_connection((where.hostname, where.port or 0), timeout=10)
+        self.socket = socket.create_connection(
+            (where.hostname, where.port or 0), timeout=PATIENCE_S
+        )
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if context is not None:
             self.socket = context.wrap_socket(self.socket, server_hostname=where.hostname)

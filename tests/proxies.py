@@ -14,12 +14,12 @@ import httpx
 
 from storage.embedded.processes import child_setup
 from tests.aws_clients import aws_client
+from tests.conditions import PATIENCE_S
 from tests.debian import debian_program, libraries
 from tests.documentation import DOCS, blocks
 from tests.tls import Certificates, make_certificates
 
 PAGE = DOCS / "how-to" / "tls.md"
-PATIENCE_S = 10.0
 TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 NGINX = """

@@ -15,6 +15,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from tests.conditions import PATIENCE_S
+
 SSL_REQUEST = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"
 _DAY = datetime.timedelta(days=1)
 
@@ -120,7 +122,7 @@ def tls_in_front(url: str, certificates: Certificates) -> Iterator[int]:
     proxy = _Proxy(url, context)
     thread = threading.Thread(target=proxy.run, daemon=True)
     thread.start()
-    proxy.ready.wait(10)
+    proxy.ready.wait(PATIENCE_S)
     try:
         yield proxy.port
     finally:

@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 
 import msgspec
 
+from tests.conditions import PATIENCE_S
+
 
 class ReceivedRequest(msgspec.Struct, frozen=True):
     """A request; header names are in lower case."""
@@ -153,7 +155,7 @@ class Receiver(Connections):
         """Received bodies."""
         return [request.body for request in self.requests]
 
-    async def until(self, count: int, within_s: float = 20) -> list[ReceivedRequest]:
+    async def until(self, count: int, within_s: float = PATIENCE_S) -> list[ReceivedRequest]:
         """Wait for this many requests."""
         async with asyncio.timeout(within_s), self.changed:
             await self.changed.wait_for(lambda: len(self.requests) >= count)
@@ -215,7 +217,7 @@ def receiver_in_thread() -> Iterator[Receiver]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    ready.wait(10)
+    ready.wait(PATIENCE_S)
     receiver, loop = started[0]
     try:
         yield receiver

@@ -21,8 +21,7 @@ from api.server.uvicorn_server import WokenServer
 from api.websocket.frames import JSON_PROTOCOL, MSGPACK_PROTOCOL
 from storage.bootstrap import Storage
 from storage.domain.limits import Limits
-
-PATIENCE_S = 20.0
+from tests.conditions import PATIENCE_S
 
 Frame = dict[str, Any]
 

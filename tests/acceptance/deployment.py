@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tests.conditions import PATIENCE_S
+
 PROGRAM = (sys.executable, "-m", "api.cli")
 READY_S = 120.0
-END_S = 60.0
 MARKS = {
     "valkey": "valkey-server",
     "postgres": "/bin/postgres",
@@ -55,7 +56,7 @@ class Deployment:
     def end(self, with_signal: signal.Signals = signal.SIGTERM) -> int:
         """Send a signal, wait for the exit, and return the exit code."""
         self.process.send_signal(with_signal)
-        code = self.process.wait(END_S)
+        code = self.process.wait(PATIENCE_S)
         assert self.process.stdout is not None
         self.process.stdout.close()
         return code
@@ -83,7 +84,7 @@ def deployed(
     finally:
         if process.poll() is None:
             process.terminate()
-            process.wait(END_S)
+            process.wait(PATIENCE_S)
         if process.stdout is not None:
             process.stdout.close()
 
@@ -115,7 +116,7 @@ def command(
         [*PROGRAM, *words],
         capture_output=True,
         text=True,
-        timeout=END_S,
+        timeout=PATIENCE_S,
         check=False,
         env={**without_settings(), **(environment or {})},
     )

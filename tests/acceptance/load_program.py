@@ -14,10 +14,10 @@ import httpx
 import msgspec
 
 from tests.acceptance.writers import insist, write
+from tests.conditions import PATIENCE_S
 
 WRITERS = 2
 QUEUE, STREAM = "/queues/orders", "/streams/clicks"
-END_S = 60.0
 
 
 class Acknowledged(msgspec.Struct):
@@ -42,7 +42,7 @@ def running_load(url: str, name: str) -> Iterator[LoadProgram]:
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
             yield program
-            printed, _ = process.communicate(timeout=END_S)
+            printed, _ = process.communicate(timeout=PATIENCE_S)
             assert process.returncode == 0
             program.acknowledged = msgspec.json.decode(printed, type=Acknowledged)
         finally:

@@ -21,12 +21,12 @@ from storage.domain.streams.stream import StreamSpec
 from storage.domain.webhooks import Source, WebhookSpec
 from storage.embedded.processes import child_setup
 from storage.settings import StorageSettings
+from tests.conditions import PATIENCE_S
 from tests.webhook_receiver import Receiver, respond_with, running_receiver
 
 ORDERS, CLICKS, READERS = QueueName("orders"), StreamName("clicks"), GroupName("readers")
 MESSAGES, RECORDS = 1_500, 800
 IN_FLIGHT = 8
-PATIENCE_S = 60
 
 
 class Deliverers:
@@ -107,7 +107,7 @@ async def test_killed_deliverers_lose_nothing_and_keep_order(settings, deliverer
         stats = await storage.queues.stats(ORDERS)
         assert (stats.acknowledged, stats.dead_lettered) == (MESSAGES, 0)
         successor.terminate()
-        assert successor.wait(20) == 0
+        assert successor.wait(PATIENCE_S) == 0
 
 
 async def _in_a_moment(writer: asyncio.StreamWriter) -> None:

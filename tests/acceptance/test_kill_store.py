@@ -71,7 +71,7 @@ async def test_killed_primary_loses_and_repeats_nothing(kills, tmp_path, capsys)
                 pauses = await kill_primaries(first.url, data, kills, watch)
                 if kills == KILLS_MANY:
                     await stop_replicas(first.url)
-                    await eventually(watch.is_content, True, within_s=60)
+                    await eventually(watch.is_content, True)
         sent = sorted(before.acknowledged.sent + after.acknowledged.sent)
         counts = before.acknowledged.written | after.acknowledged.written | {"kill": kills}
         written = {key: list(range(number)) for key, number in counts.items()}
@@ -92,7 +92,7 @@ async def test_killed_primary_loses_and_repeats_nothing(kills, tmp_path, capsys)
         assert await records(second.url) == written
         in_use = command("store", "replace", "--single", "--data", str(data))
         async with client(second.url) as http:
-            await eventually(lambda: insync(http), STORES, within_s=60)
+            await eventually(lambda: insync(http), STORES)
 
     alone = command("store", "replace", "--single", "--data", str(data))
     with deployed(log, "--data", str(data), environment=NO_SPARK) as third:
@@ -187,7 +187,7 @@ async def eventually_ready(http: httpx.AsyncClient, ready: httpx.URL) -> dict[st
         checks.update(answer.json()["checks"])
         return answer.is_success and checks.get("postgres") != "ok"
 
-    await eventually(is_ready, True, within_s=30)
+    await eventually(is_ready, True)
     checks.pop("storage", None)
     return checks
 
@@ -298,7 +298,7 @@ async def statuses_during(
 async def switch_over(http: httpx.AsyncClient, count: int) -> None:
     """Change the primary again and again."""
     for _ in range(count):
-        await eventually(lambda: insync(http), STORES, within_s=60)
+        await eventually(lambda: insync(http), STORES)
         (await http.post("/stores/switch-over", json={})).raise_for_status()
 
 
@@ -308,7 +308,7 @@ async def roll_stores(http: httpx.AsyncClient) -> None:
         members = (await stores(http))["members"]
         for replica in [member for member in members if member["role"] == "replica"]:
             os.kill(replica["pid"], signal.SIGTERM)
-            await eventually(partial(has_restarted, http, replica), True, within_s=60)
+            await eventually(partial(has_restarted, http, replica), True)
         await switch_over(http, 1)
 
 
@@ -337,7 +337,7 @@ async def kill_primaries(url: str, data: Path, kills: int, watch: StoreWatch) ->
             record = {"data": str(number), "key": "kill"}
             await insist(http, "/streams/clicks/records", record, headers)
             pauses.append(time.monotonic() - began)
-            await eventually(lambda: insync(http), STORES, within_s=60)
+            await eventually(lambda: insync(http), STORES)
             await eventually(watch.insync, STORES)
             assert (await primary_of(http))["address"] != primary["address"]
         ready = await http.get(httpx.URL(url).join("/readyz"))
@@ -355,7 +355,7 @@ async def stop_replicas(url: str) -> None:
                     os.kill(member["pid"], signal.SIGSTOP)
                     stack.callback(os.kill, member["pid"], signal.SIGCONT)
             await asyncio.sleep(STOPPED_S)
-        await eventually(lambda: insync(http), STORES, within_s=60)
+        await eventually(lambda: insync(http), STORES)
 
 
 async def has_messages(url: str) -> bool:

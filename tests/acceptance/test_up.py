@@ -36,7 +36,7 @@ UNFINISHED_REQUEST = (
 
 STRICT_SHELL = """
 set -euo pipefail
-curl() { command curl -sS --fail-with-body "$@"; echo; }
+curl() { command curl -sS --fail-with-body "$@" && echo; }
 """
 
 

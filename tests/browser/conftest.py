@@ -24,6 +24,7 @@ from storage.embedded.valkey import running_valkey
 from storage.settings import StorageSettings
 from tests.browser.observations import DESK, WATCH, Complaints
 from tests.browser.world import make_crowd, make_world
+from tests.conditions import PATIENCE_S
 from tests.databases import database
 from tests.debian import debian_program
 from tests.folders import quick_folder
@@ -38,7 +39,7 @@ FLAGS = [
     "--font-render-hinting=none",
     f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1",
 ]
-PATIENCE_MS = 15_000
+PATIENCE_MS = 1_000 * PATIENCE_S
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

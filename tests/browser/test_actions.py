@@ -118,7 +118,7 @@ async def test_dead_letters_are_moved_back_to_source(page: Page, service: Servic
     await press(page, "Move 3 back…")
     await page.locator("dialog[open] button.primary").click()
 
-    await expect(page.locator("tr", has_text="Completed")).to_have_count(1, timeout=15_000)
+    await expect(page.locator("tr", has_text="Completed")).to_have_count(1)
     assert (await storage.queues.stats(graveyard)).ready == 0
     assert (await storage.queues.stats(source)).ready == 3
 

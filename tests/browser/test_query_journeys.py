@@ -88,7 +88,7 @@ async def test_query_without_a_worker_waits_and_is_cancelled(page: Page):
     await added.locator("[data-part=source]").fill(STREAM.name)
     await press(page, "Run")
     status = page.locator("[data-query-result] [role=status]")
-    await expect(status).to_contain_text("none is running", timeout=10_000)
+    await expect(status).to_contain_text("none is running")
     await look(page, "journey-query-waits")
     await press(page, "Cancel the query")
     await expect(status).to_have_text("cancelled")

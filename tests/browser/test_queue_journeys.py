@@ -123,7 +123,7 @@ async def test_dead_letters_of_one_reason_are_redriven(page: Page, service: Serv
     await page.locator("dialog[open] button.primary").click()
 
     await expect(page.get_by_role("row", name=re.compile("Redrive of"))).to_contain_text("4")
-    await expect(page.locator("tr", has_text="Completed")).to_have_count(1, timeout=15_000)
+    await expect(page.locator("tr", has_text="Completed")).to_have_count(1)
     assert (await storage.queues.stats(queue)).dead_lettered == 2
 
 

@@ -17,7 +17,7 @@ from storage.domain.quotas import Quotas
 from storage.domain.streams.stream import StreamSpec
 from tests.browser.store_calls import store_calls
 from tests.browser.world import CLICKS, CROWD, HOSTILE
-from tests.conditions import eventually
+from tests.conditions import PATIENCE_S, eventually
 from tests.javascript import compile_typescript
 
 pytestmark = pytest.mark.one_store
@@ -205,7 +205,7 @@ async def test_code_examples_of_stream_run(service, tmp_path):
 async def run(*command: str) -> str:
     """Run a program to a successful end, and return its output."""
     done = await asyncio.to_thread(
-        subprocess.run, command, capture_output=True, text=True, timeout=20, check=False
+        subprocess.run, command, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -63,7 +63,7 @@ from storage.domain.views.view import ViewInput, ViewQuery, ViewSpec
 from storage.domain.webhooks import Payload, Source, SourceKind, WebhookSpec
 from storage.settings import StorageSettings
 from tests.archive_steps import archive_stream
-from tests.conditions import eventually
+from tests.conditions import PATIENCE_S, eventually
 from tests.integration.topics.routing import RunningRouter
 from tests.replay_steps import start_replay
 from tests.view_worker import view_worker
@@ -108,7 +108,6 @@ ROUTES: tuple[tuple[str, RouteTarget, Any], ...] = (
         {"subject": "order.shipped"},
     ),
 )
-ROUTED_WITHIN_S = 20
 REPLAYS = ("replay-done", "replay-running", "replay-failed", "replay-paused")
 
 MARKER = "window.pwned=1"
@@ -361,7 +360,7 @@ async def _make_topics(storage: Storage) -> None:
     ]
     hostile = [NewPublication(body, "order.hostile", "<i>key</i>") for body in HOSTILE]
     await storage.topics.publish(EVENTS, [*messages, *hostile])
-    async with RunningRouter(storage), asyncio.timeout(ROUTED_WITHIN_S):
+    async with RunningRouter(storage), asyncio.timeout(PATIENCE_S):
         while True:
             report = await storage.topic_reports.progress(RouteName(EVENTS, "audit"))
             missing = await storage.topic_reports.progress(RouteName(EVENTS, "warehouse"))

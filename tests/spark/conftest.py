@@ -17,6 +17,7 @@ from storage.domain.jobs import JobKind, JobState
 from storage.domain.limits import Limits
 from storage.postgres.database import conninfo
 from storage.settings import StorageSettings
+from tests.conditions import SPARK_S
 from tests.contract.conftest import deployment
 from tests.spark.shared_session import SparkOfTheRun, worker_settings
 from tests.spark.workers import QUICK
@@ -110,7 +111,7 @@ def working(storage, stores, sparks, heard):
 def ended(storage):
     """Wait until a job is over or in one of the given states, and return it."""
 
-    async def wait(job_id: str, *states, within_s: float = 180):
+    async def wait(job_id: str, *states, within_s: float = SPARK_S):
         deadline = time.monotonic() + within_s
         while True:
             job = await storage.jobs.get(job_id)

@@ -20,7 +20,7 @@ from storage.domain.replays.pacing import Pacing
 from storage.domain.replays.replay import Order, Target
 from storage.domain.streams.record_filter import Filter
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
-from tests.conditions import eventually
+from tests.conditions import SPARK_S, eventually
 from tests.replay_steps import SOURCE, TARGET, everything, replay_request
 from tests.spark.attempts import has_failed
 from tests.spark.workers import ON_SPARK, worker_process
@@ -187,7 +187,7 @@ async def test_replay_survives_repeated_jvm_kills(
             await kill_jvm(spark_of_the_run)
             if kill == 1:
                 await storage.streams.resharder.split(TARGET, 0, RING_SIZE // 6)
-        over = await ended(job_id, within_s=240)
+        over = await ended(job_id)
 
     assert over.state is JobState.DONE, over.failure
     assert over.attempt > 1
@@ -212,7 +212,7 @@ async def test_replay_survives_repeated_worker_kills(
         if kill == 0:
             await storage.streams.resharder.split(TARGET, 1, RING_SIZE // 2)
     async with working(HANDLERS, limits=ON_SPARK):
-        over = await ended(replay.job.job_id, within_s=240)
+        over = await ended(replay.job.job_id)
 
     assert over.state is JobState.DONE, over.failure
     assert over.attempt >= 3
@@ -268,7 +268,7 @@ async def some_are_sent(storage, job_id) -> None:
     await more_are_sent(storage, 0)
 
 
-async def attempt_begins(storage, job_id: str, attempt: int, within_s: float = 180) -> None:
+async def attempt_begins(storage, job_id: str, attempt: int, within_s: float = SPARK_S) -> None:
     """Wait until a worker has begun this attempt of the job."""
     for _ in range(int(within_s / 0.1)):
         if (await storage.jobs.get(job_id)).attempt >= attempt:
@@ -277,7 +277,7 @@ async def attempt_begins(storage, job_id: str, attempt: int, within_s: float = 1
     raise AssertionError(f"attempt {attempt} does not begin")
 
 
-async def more_are_sent(storage, count: int, within_s: float = 180) -> None:
+async def more_are_sent(storage, count: int, within_s: float = SPARK_S) -> None:
     """Wait until the target has more than this number of records."""
     for _ in range(int(within_s / 0.1)):
         states = await storage.record_reader.shards(TARGET)

@@ -13,6 +13,7 @@ from spark_worker.runtime.job_context import PermanentFailure, TransientFailure
 from storage.domain.errors import StreamNotFound
 from storage.domain.jobs import JobKind, JobPart, JobState
 from tests.acceptance.deployment import all_gone, command_line, descendants
+from tests.conditions import PATIENCE_S, SPARK_S
 from tests.spark.toys import TOYS
 from tests.spark.workers import worker_process
 
@@ -24,7 +25,7 @@ def submit(storage, subject="logs", **spec):
     return storage.jobs.submit("default", ARCHIVE, subject, spec)
 
 
-async def until(found, within_s=90.0):
+async def until(found, within_s=PATIENCE_S):
     """Wait until `found()` is true, and return its value."""
     deadline = time.monotonic() + within_s
     while not (value := await given(found())):
@@ -39,7 +40,7 @@ async def given(value):
 
 async def has_saved(storage, job_id):
     """Wait until the job's attempt has saved a part."""
-    await until(lambda: storage.jobs.parts(job_id), within_s=180)
+    await until(lambda: storage.jobs.parts(job_id), within_s=SPARK_S)
 
 
 async def test_job_runs_on_spark_and_reports_progress(storage, working, ended):
@@ -73,7 +74,7 @@ async def test_job_stops_during_a_task_on_command(storage, working, ended, word,
         await ended(job.job_id, JobState.RUNNING)
         await asyncio.sleep(1)
         await getattr(storage.jobs, word)(job.job_id)
-        stopped = await ended(job.job_id, state, within_s=50)
+        stopped = await ended(job.job_id, state)
 
     assert stopped.failures == 0
 
@@ -226,8 +227,8 @@ async def wait_until_running(storage, job_id, worker, attempt):
     async def begun():
         return (await storage.jobs.get(job_id)).attempt == attempt
 
-    await until(begun, within_s=180)
-    await until(lambda: daemons(worker.pid), within_s=180)
+    await until(begun, within_s=SPARK_S)
+    await until(lambda: daemons(worker.pid), within_s=SPARK_S)
     await asyncio.sleep(0.5)
     return descendants(worker.pid)
 
@@ -247,7 +248,7 @@ async def test_job_of_killed_worker_is_finished_by_next_worker(
     with worker_process(stores, log) as first:
         left = await wait_until_running(storage, job.job_id, first, attempt=1)
         first.kill()
-        killed = all_gone(left, within_s=10)
+        killed = all_gone(left, within_s=PATIENCE_S)
     with worker_process(stores, log) as second:
         left = await wait_until_running(storage, job.job_id, second, attempt=2)
         second.terminate()

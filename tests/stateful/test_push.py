@@ -29,6 +29,7 @@ from storage.domain.names import QueueName
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from storage.settings import StorageSettings
+from tests.conditions import PATIENCE_S
 from tests.stateful.conftest import Bench
 from tests.websocket_client import Frame, Server, Socket, running_server
 
@@ -216,7 +217,7 @@ class PushMachine(RuleBasedStateMachine):
         for nth, client in enumerate(self.clients):
             if client.session and client.socket is None:
                 self.resume(nth)
-        self.run(asyncio.wait_for(self._everything_arrives(), 10))
+        self.run(asyncio.wait_for(self._everything_arrives(), PATIENCE_S))
         for nth in range(len(self.clients)):
             self.close(nth)
         left = sorted(self.run(self._drained()))
@@ -236,7 +237,7 @@ class PushMachine(RuleBasedStateMachine):
     async def _drained(self) -> list[int]:
         found: list[int] = []
         queues = self.house.storage.queues
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while len(found) < self.sent - len(self.done):
                 messages = await queues.receive(self.queue, messages_max=100, wait_ms=500)
                 found += [int(message.body) for message in messages]

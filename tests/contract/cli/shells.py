@@ -5,11 +5,12 @@ import subprocess
 import sys
 from typing import Any
 
+from tests.conditions import PATIENCE_S
+
 SHELL = """
 set -euo pipefail
 millstream() { "$PYTHON" -m api.cli "$@"; }
 """
-END_S = 60.0
 
 
 def bash(script: str, **more: Any) -> subprocess.CompletedProcess[str]:
@@ -18,7 +19,7 @@ def bash(script: str, **more: Any) -> subprocess.CompletedProcess[str]:
         ["bash", "-c", SHELL + script],
         capture_output=True,
         text=True,
-        timeout=END_S,
+        timeout=PATIENCE_S,
         check=False,
         env={**os.environ, "PYTHON": sys.executable},
         **more,

@@ -8,9 +8,7 @@ import httpx
 import psycopg
 import pytest
 
-from tests.conditions import wait_until
-
-END_S = 60.0
+from tests.conditions import PATIENCE_S, wait_until
 
 
 @pytest.mark.parametrize(
@@ -32,7 +30,7 @@ def test_flush_reports_failures_and_result(
         assert process.stderr.readline().decode().strip().endswith("will be retried: no way there")
         _set(database, name, state, "" if state == "done" else "no way there")
 
-        assert process.wait(END_S) == code
+        assert process.wait(PATIENCE_S) == code
         assert process.stdout.read().decode() == f"Stream {name} {said}\n"
         assert ("no way there" in process.stderr.read().decode()) is (state == "failed")
 

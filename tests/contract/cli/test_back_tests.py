@@ -6,10 +6,9 @@ import httpx
 import pytest
 
 from tests.cli_commands import millstream
+from tests.conditions import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("at_the_service")
-
-DEADLINE_S = 30.0
 
 
 @pytest.fixture
@@ -56,7 +55,7 @@ def test_command_ends_with_its_job(topic, client):
     thread.start()
 
     ran = millstream("topic", "backtest", topic, "--job", "-o", "json")
-    thread.join(DEADLINE_S)
+    thread.join(PATIENCE_S)
 
     assert (ran.code, ran.json["state"]) == (5, "cancelled")
     assert "was cancelled" in ran.err

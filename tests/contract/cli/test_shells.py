@@ -11,7 +11,8 @@ import pytest
 
 from api.cli.shell.completion import queue_names
 from tests.cli_commands import millstream
-from tests.contract.cli.shells import END_S, bash
+from tests.conditions import PATIENCE_S
+from tests.contract.cli.shells import bash
 
 pytestmark = pytest.mark.usefixtures("at_the_service")
 
@@ -95,5 +96,5 @@ def test_signal_ends_tail_quietly(clicks, number, code):
         time.sleep(0.3)  # so that it follows
         process.send_signal(number)
 
-        assert process.wait(END_S) == code
+        assert process.wait(PATIENCE_S) == code
         assert process.stderr.read() == b""

@@ -12,10 +12,10 @@ import pytest
 
 from api.cli.commands.top import ActivityOrder, in_order, queue_row, stream_row
 from tests.cli_commands import millstream
+from tests.conditions import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("at_the_service")
 
-END_S = 30.0
 EARLY, LATE = "2026-01-31T11:00:00.000Z", "2026-01-31T12:00:00.000Z"
 
 
@@ -73,7 +73,7 @@ def test_top_prints_once_without_terminal(name):
 
 def read_until(descriptor: int, text: bytes) -> bytes:
     """Read what a terminal shows until a text appears."""
-    output, deadline = b"", time.monotonic() + END_S
+    output, deadline = b"", time.monotonic() + PATIENCE_S
     while text not in output:
         assert time.monotonic() < deadline, output
         if select.select([descriptor], [], [], 0.1)[0]:
@@ -96,7 +96,7 @@ def test_live_screen_follows_keys_and_is_left_as_it_was(name):
     second = read_until(terminal, b"sorted by waiting")
     os.write(terminal, b"?q")
     last = read_until(terminal, b"\x1b[?1049l")
-    code = process.wait(END_S)
+    code = process.wait(PATIENCE_S)
     os.close(terminal)
 
     assert b"\x1b[?1049h" in first

@@ -9,6 +9,8 @@ import httpx
 import msgspec
 import pytest
 
+from tests.conditions import PATIENCE_S
+
 GroupOf = dict[str, Any]
 
 
@@ -438,7 +440,7 @@ def test_shards_of_silent_member_move_to_another(client, group, name):
     fetch(client, group, "bob")
     fetch(client, group, "alice")  # its last heartbeat
 
-    give_up_at = time.monotonic() + 10
+    give_up_at = time.monotonic() + PATIENCE_S
     while len(fetch(client, group, "bob", wait_seconds=0.2)["shards"]) < 4:
         assert time.monotonic() < give_up_at
 

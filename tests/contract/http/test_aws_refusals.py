@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from storage.domain import limits
+from tests.conditions import PATIENCE_S
 
 LONG = "x" * limits.URL_BYTES_MAX
 
@@ -15,7 +16,7 @@ LONG = "x" * limits.URL_BYTES_MAX
 def exchange(service_url, request):
     """Send a request, and return its status, its headers and its body."""
     where = urlsplit(service_url)
-    with socket.create_connection((where.hostname, where.port), timeout=10) as client:
+    with socket.create_connection((where.hostname, where.port), timeout=PATIENCE_S) as client:
         client.sendall(request)
         client.shutdown(socket.SHUT_WR)
         answer = b"".join(iter(lambda: client.recv(65536), b""))

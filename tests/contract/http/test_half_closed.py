@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.conditions import PATIENCE_S
+
 
 @pytest.fixture
 def url(service_url, client, name):
@@ -20,7 +22,7 @@ SQS_SEND = "X-Amz-Target: AmazonSQS.SendMessage\r\n"
 def exchange(service_url, *requests):
     """Send the requests, close the sending side, and return all that arrives."""
     where = urlsplit(service_url)
-    with socket.create_connection((where.hostname, where.port), timeout=10) as client:
+    with socket.create_connection((where.hostname, where.port), timeout=PATIENCE_S) as client:
         client.sendall(b"".join(requests))
         client.shutdown(socket.SHUT_WR)
         return b"".join(iter(lambda: client.recv(65536), b""))

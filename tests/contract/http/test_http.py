@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from storage.domain import limits
+from tests.conditions import PATIENCE_S
 
 PATH = "/v1/queues/wire/messages"
 HOST = b"host: localhost\r\n"
@@ -23,7 +24,9 @@ class Wire:
 
     def __init__(self, url: str) -> None:
         where = urlsplit(url)
-        self._socket = socket.create_connection((where.hostname, where.port or 0), timeout=10)
+        self._socket = socket.create_connection(
+            (where.hostname, where.port or 0), timeout=PATIENCE_S
+        )
         self._read = self._socket.makefile("rb")
 
     def close(self) -> None:

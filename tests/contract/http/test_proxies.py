@@ -15,9 +15,9 @@ from websockets.typing import Subprotocol
 
 from api.websocket.frames import JSON_PROTOCOL
 from storage.domain import limits
-from tests.conditions import wait_until
+from tests.conditions import PATIENCE_S, wait_until
 from tests.javascript import install, steps_of
-from tests.proxies import PATIENCE_S, Proxy, running_haproxy, running_nginx
+from tests.proxies import Proxy, running_haproxy, running_nginx
 from tests.server_sent_events import events_of
 from tests.websocket_client import Socket
 

@@ -23,6 +23,7 @@ from api.websocket.frames import JSON_PROTOCOL
 from millstream_client import Millstream
 from storage.embedded.processes import child_setup
 from tests.cli_commands import millstream
+from tests.conditions import PATIENCE_S
 from tests.tls import PASSWORD, Certificates, make_certificates, tls_in_front
 from tests.websocket_client import Socket
 
@@ -71,7 +72,7 @@ def served(settings: dict[str, str]) -> Iterator[str]:
         yield first.split()[-1].replace("127.0.0.1", "localhost")
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE_S)
         process.stdout.close()
 
 

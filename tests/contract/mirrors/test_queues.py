@@ -384,7 +384,7 @@ async def test_copy_is_complete_when_processes_are_killed(
         for _ in range(4):
             background = background_process(copy_service[1])
             before = len(await _numbers(copy, queue))
-            await eventually(partial(_has_more, copy, queue, before), True, within_s=60)
+            await eventually(partial(_has_more, copy, queue, before), True)
             background.kill()
             background.wait()
             end_leases(copy_service[1].database_url)

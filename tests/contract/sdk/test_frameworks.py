@@ -15,11 +15,11 @@ import httpx
 import pytest
 
 from millstream_client import Millstream
+from tests.conditions import PATIENCE_S
 from tests.documentation import DOCS
 
 PAGE = DOCS / "how-to" / "frameworks.md"
 PROGRAM = re.compile(r"```(?:python|js)\n(?:#|//) ([\w./]+)\n(.*?)```", re.DOTALL)
-PATIENCE_S = 60
 T = TypeVar("T")
 PYTHON = [sys.executable, "-W", "ignore"]
 DJANGO = [*PYTHON, "-m", "django"]

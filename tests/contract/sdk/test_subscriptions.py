@@ -17,12 +17,13 @@ from millstream_client import (
     Record,
     Retries,
 )
+from tests.conditions import PATIENCE_S
 from tests.contract.sdk.lossy_proxy import running_lossy_proxy
 
 
 async def some(subscription, number):
     """Collect so many next items."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE_S):
         return [await anext(subscription) for _ in range(number)]
 
 

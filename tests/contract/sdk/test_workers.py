@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from millstream_client import AsyncMillstream, NotFound, Reject, Retry
+from tests.conditions import PATIENCE_S
 from tests.contract.sdk.conftest import BOTH
 from tests.contract.sdk.lossy_proxy import running_lossy_proxy
 
@@ -33,7 +34,7 @@ async def running(worker):
         yield task
     finally:
         worker.stop()
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE_S):
             await task
 
 
@@ -223,7 +224,7 @@ def test_worker_runs_handlers_in_threads(millstream, orders):
     together = threading.Barrier(3)
 
     def handle(message):
-        together.wait(10)  # three concurrently, or never
+        together.wait(PATIENCE_S)  # three concurrently, or never
         done.add((message.text, threading.current_thread().name))
 
     orders.send_many(["a", "b", "c"])
@@ -275,6 +276,6 @@ def test_terminated_process_finishes_its_message(service_url, orders):
         process.send_signal(signal.SIGTERM)
 
         assert process.stdout.read() == "stopped\n"
-        assert process.wait(10) == 0
+        assert process.wait(PATIENCE_S) == 0
 
     assert orders.stats().acknowledged == 1

@@ -11,6 +11,8 @@ import httpx
 import pytest
 import standardwebhooks
 
+from tests.conditions import PATIENCE_S
+
 SECRET = "It's a Secret to Everybody"
 GITHUB = {"provider": "github", "secrets": [SECRET], "headers": ["X-GitHub-Event"]}
 
@@ -168,7 +170,7 @@ def test_event_reaches_a_stream_with_the_key_of_its_body(client, put, stream):
     client.post(path, content=body, headers=github_headers(body, "s-1")).raise_for_status()
 
     records: list[dict[str, Any]] = []
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE_S
     while not records and time.monotonic() < until:
         records = client.get(f"{stream}/records?from=earliest").json()["records"]
     assert [record["key"] for record in records] == ["ada"]
@@ -281,7 +283,7 @@ def test_events_wait_while_the_target_refuses_them(client, put, queue, name):
     answer = client.post(path, content=body, headers=github_headers(body, "w"))
 
     assert answer.status_code == 200
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         stats = client.get(f"/v1/sources/{name}/stats").json()
         if stats["failure"]:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import time
 
+from tests.conditions import PATIENCE_S
 from tests.contract.sqs.conftest import arn_of, map_of, text_of, texts_of
 
 ATTRIBUTE = {
@@ -168,7 +169,7 @@ def test_dead_letters_are_listed_and_moved(sqs, query, name, url):
     handle = text_of(started, "TaskHandle")
     running = query.call("ListMessageMoveTasks", SourceArn=arn)
     cancelled = query.call("CancelMessageMoveTask", TaskHandle=handle)
-    give_up_at = time.monotonic() + 10
+    give_up_at = time.monotonic() + PATIENCE_S
     entry = "ListMessageMoveTasksResultEntry"
     while (
         text_of(query.call("ListMessageMoveTasks", SourceArn=arn), f"{entry}/Status") != "CANCELLED"

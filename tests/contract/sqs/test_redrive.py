@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.conditions import PATIENCE_S
 from tests.contract.sqs.conftest import arn_of, refusal
 
 
@@ -53,7 +54,7 @@ def ready(sqs, url):
 
 
 def wait_for(sqs, url, count):
-    give_up_at = time.monotonic() + 10
+    give_up_at = time.monotonic() + PATIENCE_S
     while ready(sqs, url) != count:
         assert time.monotonic() < give_up_at, f"{ready(sqs, url)} messages, not {count}"
         time.sleep(0.02)

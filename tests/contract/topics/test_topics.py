@@ -7,9 +7,7 @@ import httpx
 import msgspec
 import pytest
 
-from tests.conditions import eventually
-
-DEADLINE_S = 20
+from tests.conditions import PATIENCE_S, eventually
 
 
 async def put_route(api: httpx.AsyncClient, topic: str, route: str, **config: Any) -> Any:
@@ -30,7 +28,7 @@ async def publish(api: httpx.AsyncClient, topic: str, subject: str = "", body: A
 async def receive(api: httpx.AsyncClient, queue: str, count: int) -> list[Any]:
     """Receive and acknowledge `count` messages."""
     messages: list[Any] = []
-    async with asyncio.timeout(DEADLINE_S):
+    async with asyncio.timeout(PATIENCE_S):
         while len(messages) < count:
             response = await api.post(
                 f"/v1/queues/{queue}/receive", json={"messages_max": 10, "wait_seconds": 1}

@@ -4,8 +4,6 @@ import pytest
 
 from tests.secured_service import running_secured_service
 
-SOON_S = 10.0
-
 
 @pytest.fixture
 async def secured_service(redis_url, database_url):

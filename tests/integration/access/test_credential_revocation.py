@@ -10,7 +10,7 @@ from websockets.typing import Subprotocol
 
 from storage.domain.access.credentials import CredentialKind, NewSecret, Rights
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Principal, Role
-from tests.integration.access.conftest import SOON_S
+from tests.conditions import PATIENCE_S
 from tests.secured_service import ADMIN_RIGHTS, SecuredService
 from tests.websocket_client import Socket
 
@@ -87,7 +87,7 @@ async def test_socket_closes_and_releases_when_credential_ends(
 
         await ending(secured_service, key)
 
-        async with asyncio.timeout(SOON_S):
+        async with asyncio.timeout(PATIENCE_S):
             assert await socket.close_code() == 4011
     again = await secured_service.key()
     received = await secured_service.request(
@@ -101,7 +101,7 @@ async def test_followed_stream_ends_with_its_credential(secured_service: Secured
     key = await secured_service.key()
     headers = {"authorization": f"Bearer {key.token}", "accept": accept}
     async with (
-        httpx.AsyncClient(base_url=secured_service.url, timeout=SOON_S) as client,
+        httpx.AsyncClient(base_url=secured_service.url, timeout=PATIENCE_S) as client,
         client.stream(
             "GET", "/v1/streams/clicks/events", headers=headers, params={"from": "latest"}
         ) as answer,
@@ -110,7 +110,7 @@ async def test_followed_stream_ends_with_its_credential(secured_service: Secured
 
         await _revoke(secured_service, key)
 
-        async with asyncio.timeout(SOON_S):
+        async with asyncio.timeout(PATIENCE_S):
             async for _ in answer.aiter_bytes():
                 pass
 
@@ -135,10 +135,10 @@ async def test_shard_subscription_ends_with_its_credential(secured_service: Secu
             loop.call_soon_threadsafe(begun.set)
 
     reading = asyncio.create_task(asyncio.to_thread(read))
-    async with asyncio.timeout(SOON_S):
+    async with asyncio.timeout(PATIENCE_S):
         await begun.wait()
 
     await _revoke(secured_service, key)
 
-    async with asyncio.timeout(SOON_S):
+    async with asyncio.timeout(PATIENCE_S):
         await reading

@@ -20,7 +20,7 @@ from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Effect, Grant
 from storage.domain.clock import ManualClock, SystemClock
 from storage.domain.errors import Unauthenticated
 from storage.domain.quotas import Quotas, Rates, ResourceRates
-from tests.integration.access.conftest import SOON_S
+from tests.conditions import PATIENCE_S
 from tests.secured_service import ADMIN_RIGHTS, SecuredService
 
 pytestmark = pytest.mark.one_store
@@ -165,7 +165,7 @@ async def test_wrong_signature_is_recorded_in_audit_log(secured_service: Secured
 
 async def _refusals(secured_service: SecuredService) -> list[Any]:
     """Wait for the log entries of rejected logins, which are written in the background."""
-    async with asyncio.timeout(SOON_S):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             page = await secured_service.storage.audit_log.page(AuditFilter())
             pages = [entry for entry in page if entry.call.operation == "log_in"]

@@ -43,7 +43,7 @@ LATER = [
     "/ui/topics/empty/messages",
     "/ui/groups/empty",
 ]
-SHELL = 'set -e\ncurl() { command curl -sS --fail-with-body -m 20 "$@"; echo; }\n'
+SHELL = 'set -e\ncurl() { command curl -sS --fail-with-body -m 20 "$@" && echo; }\n'
 
 
 @pytest.fixture

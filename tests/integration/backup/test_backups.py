@@ -49,6 +49,7 @@ from storage.redis.restore import SnapshotStore
 from storage.redis.snapshot import snapshot_of
 from storage.schema_version import migrate
 from storage.settings import StorageSettings
+from tests.conditions import PATIENCE_S
 from tests.databases import execute as execute_at
 from tests.databases import fresh_database
 from tests.replica_sets import follow, running_stores, url_of
@@ -96,7 +97,7 @@ class Writer:
 
     async def wrote_more(self, count):
         wanted = len(self.put) + count
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while len(self.put) < wanted:
                 self._wrote.clear()
                 await self._wrote.wait()

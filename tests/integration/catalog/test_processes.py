@@ -14,7 +14,7 @@ from storage.domain.streams.stream import StreamSpec
 from storage.postgres.database import open_database
 from storage.postgres.listener import Listener
 from storage.settings import StorageSettings
-from tests.conditions import eventually
+from tests.conditions import PATIENCE_S, eventually
 from tests.databases import nobody_connects
 from tests.integration.catalog.definitions import CLICKS, ORDERS
 
@@ -171,7 +171,7 @@ async def receive_announcements(catalog: Catalog, other: Catalog) -> None:
 
     catalog._queue_reader.on_invalidate.append(note)
     await other.put_queue(later, QueueSpec())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await announced.wait()
 
 

@@ -22,6 +22,7 @@ from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import RING_SIZE, Gap, GapReason, LogRecord, StreamSpec
 from tests.archive_steps import archive_stream
+from tests.conditions import PATIENCE_S
 
 pytestmark = pytest.mark.one_store
 
@@ -255,7 +256,7 @@ async def test_last_cancelled_reader_ends_read(engines, feeds, reader):
         only.cancel()
         await asyncio.gather(only, return_exceptions=True)
 
-        await asyncio.wait_for(reader.idle.wait(), 5)
+        await asyncio.wait_for(reader.idle.wait(), PATIENCE_S)
 
 
 async def test_reader_joining_as_last_one_leaves_starts_new_read(engines, feeds, reader):
@@ -334,7 +335,7 @@ async def test_deletion_of_stream_wakes_waiting_readers(engines, feeds, reader):
         await engines.catalog.delete_stream(CLICKS)
 
         with pytest.raises(StreamNotFound):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE_S):
                 await waiting
 
 

@@ -19,6 +19,7 @@ from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
+from tests.conditions import PATIENCE_S
 
 pytestmark = pytest.mark.one_store
 
@@ -82,7 +83,7 @@ class Reader:
     async def read(self, records: int) -> None:
         """Read so many records more, or to the end, requesting each chunk twice."""
         wanted = len(self.places) + records
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while len(self.places) < wanted and not self._tail.is_over:
                 chunk = await self._tail.next(LONG_MS)
                 if chunk is not None:
@@ -240,7 +241,7 @@ async def test_deletion_of_stream_ends_waiting_read(engines, feeds, catalog):
         await engines.catalog.delete_stream(CLICKS)
 
         with pytest.raises(StreamNotFound):
-            await asyncio.wait_for(waiting, 5)
+            await asyncio.wait_for(waiting, PATIENCE_S)
 
 
 async def test_read_stops_at_end_offsets(engines, feeds, catalog):
@@ -276,7 +277,7 @@ async def test_drain_ends_waiting_read(feeds, catalog, positions):
 
         feeds.drain()
 
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             assert await waiting is None
 
 
@@ -304,7 +305,7 @@ async def test_view_is_followed_into_partitions_that_are_added(engines):
             await engines.catalog.change_queue(work, lambda spec: replace(spec, partitions=count))  # noqa: B023
             for nth in range(10):
                 await engines.queues.send(work, [NewMessage(b"%d of %d" % (nth, count))])
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_S):
                 while len(seen) < (10 if count == 2 else 20):
                     chunk = await tail.next(1_000)
                     if chunk is not None:

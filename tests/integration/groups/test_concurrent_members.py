@@ -13,13 +13,13 @@ from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
 from storage.domain.streams.stream import Appended, StreamSpec
 from storage.settings import StorageSettings
+from tests.conditions import PATIENCE_S
 
 pytestmark = pytest.mark.one_store
 
 CLICKS = StreamName("clicks")
 READERS = GroupName("readers")
 MEMBERS, RECORDS, BATCH = 8, 600, 20
-END_S = 60
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ async def test_concurrent_members_lose_nothing_and_share_no_generation(processes
         for nth in range(MEMBERS)
     ]
 
-    async with asyncio.timeout(END_S):
+    async with asyncio.timeout(PATIENCE_S):
         await asyncio.gather(write(one), disturb(other))
         while await _behind(one):
             _raise_what_failed(members)
@@ -137,5 +137,5 @@ async def test_concurrent_heartbeats_and_commits_do_not_deadlock(processes):
                     refused = isinstance(result, MillstreamError)
                     assert not refused or isinstance(result, StaleGeneration | MemberUnknown)
 
-    async with asyncio.timeout(END_S):
+    async with asyncio.timeout(PATIENCE_S):
         await asyncio.gather(*(act(processes[nth % 2], random.Random(nth)) for nth in range(16)))

@@ -15,7 +15,7 @@ from storage.domain.groups.group import Commit, GroupKind, GroupOffset, GroupSpe
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName
 from storage.domain.streams.record_filter import Filter
-from tests.conditions import eventually
+from tests.conditions import PATIENCE_S, eventually
 from tests.integration.groups.group_reads import CLICKS, READERS, commits, data, fill, shards_of
 
 pytestmark = pytest.mark.one_store
@@ -58,7 +58,7 @@ async def test_waiting_fetch_is_woken_by_record(storage, groups):
 
     await storage.streams.append_to_shard(CLICKS, 3, [Record(b"new")])
 
-    assert data(await asyncio.wait_for(waiting, 5)) == [b"new"]
+    assert data(await asyncio.wait_for(waiting, PATIENCE_S)) == [b"new"]
 
 
 async def test_two_members_share_records(storage, groups):
@@ -238,7 +238,7 @@ async def test_waiting_fetch_is_woken_by_matching_record_alone(storage, groups):
 
     await fill_with_keys(storage, "x")
 
-    assert data(await asyncio.wait_for(waiting, 5)) == [b"0"]
+    assert data(await asyncio.wait_for(waiting, PATIENCE_S)) == [b"0"]
 
 
 async def test_shard_without_match_is_finished_and_its_children_read(storage, groups):

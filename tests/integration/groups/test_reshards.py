@@ -20,6 +20,7 @@ from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
 from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import Gap, GapReason, StreamSpec
+from tests.conditions import PATIENCE_S
 from tests.integration.groups.group_reads import (
     CLICKS,
     NEVER_AWAY,
@@ -95,7 +96,7 @@ async def test_process_with_stale_definition_finishes_parent(storage, settings, 
         await other.groups.commit(READERS, commits(read))
         await storage.streams.resharder.split(CLICKS, 0, HALF)
 
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             after = await other.groups.fetcher.fetch(READERS, "a", wait_ms=100)
 
         assert shards_of(after.membership) == [1, 2, 3, 4, 5]
@@ -110,7 +111,7 @@ async def test_waiting_fetch_continues_with_children(storage, groups):
     await asyncio.sleep(0.05)
     await storage.streams.append_to_shard(CLICKS, 5, [Record(b"child")])
 
-    assert data(await asyncio.wait_for(waiting, 10)) == [b"child"]
+    assert data(await asyncio.wait_for(waiting, PATIENCE_S)) == [b"child"]
 
 
 async def test_merged_shard_waits_for_both_parents(storage, groups):

@@ -13,6 +13,7 @@ from storage.domain.jobs import JobKind, WaitReason
 from storage.domain.limits import Limits
 from storage.operations.job_waits import wait_reasons
 from storage.settings import StorageSettings
+from tests.conditions import PATIENCE_S
 
 pytestmark = pytest.mark.one_store
 
@@ -55,7 +56,7 @@ async def reason_of(engines, job) -> WaitReason | None:
 
 
 async def until_it_waits(engines, job) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while await reason_of(engines, job) is not WaitReason.SPARK:  # noqa: ASYNC110 no event tells
             await asyncio.sleep(0.01)
 

@@ -29,6 +29,7 @@ from storage.redis.keys import key
 from storage.redis.streams.logs import RedisLogStore
 from storage.redis.transport.client import ScriptFailed
 from storage.settings import StorageSettings
+from tests.conditions import PATIENCE_S
 from tests.integration.fault_proxy import running_fault_proxy
 
 ORDERS = QueueName("orders")
@@ -85,7 +86,7 @@ async def test_waiting_receive_gets_later_message(storage):
 
     await storage.queues.send(ORDERS, [NewMessage(b"late")])
 
-    [message] = await asyncio.wait_for(waiting, 2)
+    [message] = await asyncio.wait_for(waiting, PATIENCE_S)
     assert message.body == b"late"
 
 
@@ -97,14 +98,14 @@ async def test_every_waiting_receive_gets_its_share(storage):
 
     await storage.queues.send(ORDERS, [NewMessage(b"%d" % number) for number in range(20)])
 
-    received = await asyncio.wait_for(asyncio.gather(*waiting), 5)
+    received = await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE_S)
     assert {message.body for [message] in received} == {b"%d" % number for number in range(20)}
 
 
 async def test_waiting_receive_wakes_when_delay_passes(storage):
     await storage.queues.send(ORDERS, [NewMessage(b"soon", delay_ms=300)])
 
-    received = await asyncio.wait_for(storage.queues.receive(ORDERS, wait_ms=10_000), 3)
+    received = await asyncio.wait_for(storage.queues.receive(ORDERS, wait_ms=10_000), PATIENCE_S)
 
     assert [message.body for message in received] == [b"soon"]
 
@@ -117,7 +118,7 @@ async def test_waiting_receive_wakes_when_message_is_released(storage):
 
     await storage.queues.settle(ORDERS, [Settlement(first.receipt_handle, SettleAction.RELEASE)])
 
-    [again] = await asyncio.wait_for(waiting, 2)
+    [again] = await asyncio.wait_for(waiting, PATIENCE_S)
     assert again.offset == first.offset
 
 
@@ -129,7 +130,7 @@ async def test_lost_notification_costs_time_but_no_message(redis_url, database_u
 
         await storage.queues.send(ORDERS, [NewMessage(b"unheard")])
 
-        assert len(await asyncio.wait_for(waiting, 3)) == 1
+        assert len(await asyncio.wait_for(waiting, PATIENCE_S)) == 1
 
 
 async def test_abandoned_receive_takes_nothing_and_wakes_next(
@@ -144,8 +145,8 @@ async def test_abandoned_receive_takes_nothing_and_wakes_next(
 
     await storage.queues.send(ORDERS, [NewMessage(b"one")])
 
-    assert await asyncio.wait_for(gone, 2) == []
-    [message] = await asyncio.wait_for(there, 2)
+    assert await asyncio.wait_for(gone, PATIENCE_S) == []
+    [message] = await asyncio.wait_for(there, PATIENCE_S)
     assert message.receive_count == 1
 
 
@@ -196,7 +197,7 @@ async def test_tail_read_wakes_all_waiters(storage, monkeypatch):
 
     await storage.streams.append(CLICKS, [Record(b"news")])
 
-    for read in await asyncio.wait_for(asyncio.gather(*waiting), 3):
+    for read in await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE_S):
         assert [record.record.data for record in read.records] == [b"news"]
 
 

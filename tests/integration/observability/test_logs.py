@@ -25,9 +25,10 @@ from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import StreamSpec
 from storage.settings import StorageSettings
+from tests.conditions import PATIENCE_S
 from tests.otlp_collector import running_collector
 from tests.secured_service import ADMIN_RIGHTS, SecuredService
-from tests.websocket_client import PATIENCE_S, running_server
+from tests.websocket_client import running_server
 
 pytestmark = pytest.mark.one_store
 

@@ -33,6 +33,7 @@ from storage.domain.queues.queue import QueueSpec
 from storage.embedded.processes import child_setup
 from storage.settings import StorageSettings
 from storage.sources.backlog import SourceBacklog
+from tests.conditions import PATIENCE_S
 from tests.secured_service import running_secured_service
 
 pytestmark = pytest.mark.one_store
@@ -248,7 +249,7 @@ def worker(environment):
 
 
 def wait_for(url):
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         try:
             if httpx.get(f"{url}/readyz", timeout=30).status_code == 200:
@@ -280,7 +281,7 @@ async def make_queue_and_measure(settings):
 
 def scraped_once(url, count):
     """Scrape a worker once every worker has published its counts, twice a second each."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         text = scraped(url)
         if value(text, SENT[0], **SENT[1]) >= count:

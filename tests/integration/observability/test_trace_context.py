@@ -15,8 +15,9 @@ from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import StreamSpec
 from tests.aws_clients import aws_client
+from tests.conditions import PATIENCE_S
 from tests.otlp_collector import SpanCollector, attributes_of, running_collector
-from tests.websocket_client import PATIENCE_S, Server, running_server
+from tests.websocket_client import Server, running_server
 
 pytestmark = pytest.mark.one_store
 

@@ -22,7 +22,7 @@ from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.embedded.valkey import running_valkey
 from storage.redis.keys import STORE_KEY, key
 from storage.settings import StorageSettings
-from tests.conditions import eventually
+from tests.conditions import PATIENCE_S, eventually
 
 ORDERS = QueueName("orders")
 CLICKS = StreamName("clicks")
@@ -121,7 +121,7 @@ async def test_failing_task_does_not_block_others(storage, caplog):
         done.set()
 
     async with sweeping(storage, task("bad", fail), task("good", work)) as (sweeper, rounds):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await done.wait()
         await eventually(lambda: _said(caplog, "maintenance_failed"), True)
 
@@ -139,7 +139,7 @@ async def test_task_over_its_timeout_is_cancelled_and_counted(storage, caplog):
             cancelled.set()
 
     async with sweeping(storage, task("slow", hang, timeout_ms=50)) as (_, rounds):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await cancelled.wait()
         await eventually(lambda: _said(caplog, "maintenance_timed_out"), True)
 

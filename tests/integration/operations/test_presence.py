@@ -25,8 +25,9 @@ from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.operations.presence import ProcessRegistry, registered
 from storage.settings import StorageSettings
+from tests.conditions import PATIENCE_S
 from tests.secured_service import running_secured_service
-from tests.websocket_client import PATIENCE_S, Server, running_server
+from tests.websocket_client import Server, running_server
 
 ORDERS = QueueName("orders")
 KNOWN = Limits(presence_heartbeat_ms=50)

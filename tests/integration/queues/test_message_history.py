@@ -11,6 +11,7 @@ from storage.domain.queues.consumer import ConsumerProtocol, queue_consumer
 from storage.domain.queues.history import MessageEvent, MessageEventType, history_of, state_after
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import DeadLetterTarget, QueueSpec
+from tests.conditions import PATIENCE_S
 from tests.queue_operations import create_queue
 
 WORK = QueueName("work")
@@ -139,7 +140,7 @@ async def test_move_is_recorded_in_both_queues(engines, clock):
     await engines.queues.send(WORK, [NewMessage(b"one")])
     await engines.queues.receive(WORK, visibility_timeout_ms=0)
     await engines.queues.receive(WORK)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while MessageEventType.MOVED_OUT not in await event_types(engines, "0"):
             await engines.queues.sweep(WORK)
 

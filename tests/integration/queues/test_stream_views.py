@@ -11,6 +11,7 @@ from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.message import NewMessage, SettleAction
 from storage.domain.queues.queue import DeadLetterTarget, QueueType
 from storage.domain.streams.stream import ReadFrom, StreamSpec
+from tests.conditions import PATIENCE_S
 from tests.queue_operations import DEAD, HOUR_MS, LINE, WORK, create_queue, receive, send, settle
 
 
@@ -116,7 +117,7 @@ async def test_reader_waits_at_end_of_view_beside_consumers(engines):
     await asyncio.sleep(0.1)
     await send(queues, WORK, b"1")
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         read, received = await reading, await receiving
 
     assert [one.record.data for one in read.records] == [b"1"]

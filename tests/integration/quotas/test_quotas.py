@@ -25,6 +25,7 @@ from storage.domain.quotas import NO_QUOTAS, Quotas, Rates, ResourceRates
 from storage.domain.streams.stream import StreamSpec
 from storage.embedded.valkey import running_valkey
 from storage.settings import StorageSettings
+from tests.conditions import PATIENCE_S
 
 ACME, RIVAL = Principal("a", "acme", credential="k1"), Principal("r", "rival", credential="k2")
 TEN = Rates(calls_per_second=10)
@@ -239,7 +240,7 @@ async def test_changed_limit_applies_locally_first_and_soon_elsewhere(three):
     changed = asyncio.Event()
     second.namespaces.on_change.append(changed.set)
     if second.namespaces.table["acme"].quotas.rates.calls_per_second != 1:
-        await asyncio.wait_for(changed.wait(), 5)
+        await asyncio.wait_for(changed.wait(), PATIENCE_S)
     assert await passes(second, ACME, 50) == 0
 
 

@@ -19,7 +19,7 @@ from storage.redis.keys import STORE_KEY, every_key, log_keys, queue_keys
 from storage.redis.transport.topology import Nodes
 from storage.settings import StorageSettings
 from tests.clusters import MASTERS, running_masters
-from tests.conditions import eventually
+from tests.conditions import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.one_store
 
@@ -187,7 +187,7 @@ async def test_waiting_receive_is_woken_by_any_master(storage):
     for name in QUEUES:
         await storage.queues.send(name, [NewMessage(b"x")])
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         results = await asyncio.gather(*waiting)
 
     assert [len(messages) for messages in results] == [1] * len(QUEUES)
@@ -222,7 +222,7 @@ async def _offset(storage, shard):
 
 async def _offset_at_last(storage, shard):
     """Append until the replica has taken over; returns the offset."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             try:
                 return await _offset(storage, shard)

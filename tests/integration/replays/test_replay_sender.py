@@ -21,6 +21,7 @@ from storage.domain.replays.pacing import Pacing, ReplaySpeed
 from storage.domain.replays.replay import Order, Target
 from storage.domain.streams.idempotence import AppendCounts
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
+from tests.conditions import PATIENCE_S
 from tests.replay_steps import (
     KEEP,
     KEYS,
@@ -140,7 +141,7 @@ async def test_task_stops_on_request_and_saves_progress(storage, word, state, mo
     await _some_are_there(storage)
 
     told = await getattr(storage.replays, word)("default", "slow")
-    ended = await asyncio.wait_for(sending, 5)
+    ended = await asyncio.wait_for(sending, PATIENCE_S)
 
     assert told.job.requested_state == word
     assert ended == TaskEnd(halted=True)
@@ -167,12 +168,12 @@ async def test_sends_in_progress_count_when_another_part_halts(storage, monkeypa
 
     monkeypatch.setattr(storage.streams, "append_idempotent_columns", answered_late)
     sending = asyncio.create_task(send_parts_in_waves(storage, job, spec))
-    await asyncio.wait_for(is_there.wait(), 5)
+    await asyncio.wait_for(is_there.wait(), PATIENCE_S)
     await storage.replays.cancel("default", "slow")
     await asyncio.sleep(0.3)  # the other part, which waits for its turn, is told to stop
     event.set()
 
-    assert await asyncio.wait_for(sending, 5) == TaskEnd(halted=True)
+    assert await asyncio.wait_for(sending, PATIENCE_S) == TaskEnd(halted=True)
     parts = await storage.replays.parts(asked.job.job_id)
     assert sum(part.sent for part in parts) == len(await everything(storage)) > 0
 
@@ -198,7 +199,7 @@ async def test_sends_in_progress_count_when_another_part_fails(storage, monkeypa
         return counts
 
     monkeypatch.setattr(storage.streams, "append_idempotent_columns", one_of_two)
-    ended = await asyncio.wait_for(send_parts_in_waves(storage, job, spec), 5)
+    ended = await asyncio.wait_for(send_parts_in_waves(storage, job, spec), PATIENCE_S)
 
     assert "does not exist" in ended.failure
     parts = await storage.replays.parts(asked.job.job_id)

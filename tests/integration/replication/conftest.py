@@ -20,10 +20,9 @@ from storage.redis.member_store import RedisMembers
 from storage.replication.controller import ReplicationController
 from storage.replication.engine import ReplicaSetEngine
 from storage.settings import StorageSettings
+from tests.conditions import PATIENCE_S
 from tests.folders import quick_folder
 from tests.replica_sets import Store, running_stores, url_of
-
-WAIT_S_MAX = 15.0
 
 
 @pytest.fixture(scope="package")
@@ -185,7 +184,7 @@ def deployment(
 
 async def until(is_reached: Any) -> None:
     """Wait for a state, until a deadline."""
-    give_up_at = monotonic() + WAIT_S_MAX
+    give_up_at = monotonic() + PATIENCE_S
     while not await is_reached():
         assert monotonic() < give_up_at, "the state was not reached"
         await asyncio.sleep(0.01)

@@ -14,7 +14,8 @@ from storage.domain.names import GroupName, StreamName
 from storage.domain.replication.acknowledgement import acknowledged_by_primary
 from storage.domain.streams.stream import StreamSpec
 from storage.settings import StorageSettings
-from tests.integration.replication.conftest import WAIT_S_MAX, Deployment
+from tests.conditions import PATIENCE_S
+from tests.integration.replication.conftest import Deployment
 from tests.replica_sets import url_of
 
 CLICKS, READERS = StreamName("clicks"), GroupName("readers")
@@ -43,7 +44,7 @@ async def storage(
 
 async def repeated(work):
     """Repeat a call until a primary answers."""
-    give_up_at = monotonic() + WAIT_S_MAX
+    give_up_at = monotonic() + PATIENCE_S
     while True:
         try:
             return await work()

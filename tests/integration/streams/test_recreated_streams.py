@@ -20,6 +20,7 @@ from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
 from storage.domain.streams.stream import ReadFrom, Stream, StreamSpec
 from storage.streams.seek import offset_since, positions_since
+from tests.conditions import PATIENCE_S
 
 pytestmark = pytest.mark.one_store
 
@@ -144,7 +145,7 @@ async def test_position_of_deleted_stream_is_rejected(
 
 async def caught_up(process: Storage, former: Stream) -> None:
     """Wait until a process has heard of the new stream."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while (await process.catalog.stream(CLICKS)).stream_id == former.stream_id:  # noqa: ASYNC110 no event tells
             await asyncio.sleep(0.01)
 

@@ -19,6 +19,7 @@ from storage.domain.names import StreamName
 from storage.domain.streams.stream import RING_SIZE, AppendCondition, Producer, ReadFrom, hash_key
 from storage.postgres.advisory_lock import try_advisory_lock
 from storage.settings import StorageSettings
+from tests.conditions import PATIENCE_S
 from tests.integration.streams.records import (
     CLICKS,
     HALF,
@@ -196,7 +197,7 @@ async def test_waiting_shard_reader_is_woken_when_shard_ends(streams, reader):
 
     await streams.resharder.split(CLICKS, 0, HALF)
 
-    assert (await asyncio.wait_for(waiting, 5)).ended
+    assert (await asyncio.wait_for(waiting, PATIENCE_S)).ended
 
 
 async def test_waiting_stream_reader_continues_with_children(streams, reader):
@@ -207,7 +208,7 @@ async def test_waiting_stream_reader_continues_with_children(streams, reader):
 
     [one] = await streams.append(CLICKS, [Record(b"late", "k")])
 
-    read = await asyncio.wait_for(waiting, 5)
+    read = await asyncio.wait_for(waiting, PATIENCE_S)
     assert [
         (shard.shard, [r.record.data for r in shard.records])
         for shard in read.shards

@@ -16,11 +16,11 @@ from storage.domain.queues.message import ReceivedMessage, SettleAction, Settlem
 from storage.domain.streams.stream import ReadFrom
 from storage.domain.topics.route import RouteTarget
 from storage.domain.topics.topic import NewPublication, Published
+from tests.conditions import PATIENCE_S
 
 ORDERS = TopicName("orders")
 BILLING, CRM = QueueName("billing"), QueueName("crm")
 AUDIT = StreamName("audit")
-DEADLINE_S = 20
 RELOAD_S = 0.05
 SAVE_S = 0.2  # longer than a takeover takes, which then meets what was not saved
 
@@ -79,7 +79,7 @@ async def set_token(storage: Storage, token: str) -> None:
 async def receive_all(storage: Storage, queue: QueueName, count: int) -> list[bytes]:
     """Receive and delete `count` messages; return their bodies in order."""
     bodies: list[bytes] = []
-    async with asyncio.timeout(DEADLINE_S):
+    async with asyncio.timeout(PATIENCE_S):
         while len(bodies) < count:
             bodies += await _receive(storage, queue)
     return bodies
@@ -120,7 +120,7 @@ async def read_all(storage: Storage, stream: StreamName, count: int) -> list[byt
 
 
 async def until(is_met: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until a condition holds; fail after DEADLINE_S."""
-    async with asyncio.timeout(DEADLINE_S):
+    """Wait until a condition holds; fail after PATIENCE_S."""
+    async with asyncio.timeout(PATIENCE_S):
         while not await is_met():  # noqa: ASYNC110 - the state is in the stores
             await asyncio.sleep(0.02)

@@ -15,10 +15,10 @@ from storage.domain import limits
 from storage.domain.names import RouteName, TopicName
 from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
+from tests.conditions import PATIENCE_S
 from tests.integration.topics.routing import (
     BILLING,
     CRM,
-    DEADLINE_S,
     ORDERS,
     RunningRouter,
     publish,
@@ -53,7 +53,7 @@ async def test_router_ends_when_everything_is_stored(topics, put_route):
     await put_route("billing", BILLING)
     await publish(topics, "a", "b")
 
-    async with asyncio.timeout(DEADLINE_S):
+    async with asyncio.timeout(PATIENCE_S):
         idle = await (await new_router(topics)).run()
 
     route = await topics.topic_routes.get(RouteName(ORDERS, "billing"))

@@ -31,6 +31,7 @@ from storage.settings import StorageSettings
 from storage.streams.engine import Streams
 from storage.topics.queue_intake import QueueIntake
 from storage.topics.routes import TopicRoutes
+from tests.conditions import PATIENCE_S
 from tests.integration.topics.routing import (
     AUDIT,
     BILLING,
@@ -286,7 +287,7 @@ async def test_groups_keep_their_order(jobs, topics, put_route, router):
         await topics.queues.send(fifo, [message])
 
     received: list[bytes] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while len(received) < 40:
             received += await receive_all(topics, target, 1)
     for group in range(3):

@@ -28,6 +28,7 @@ from storage.domain.webhooks import (
     WebhookSpec,
 )
 from storage.settings import StorageSettings
+from tests.conditions import PATIENCE_S
 from tests.webhook_receiver import Receiver, running_receiver
 
 HOOK = WebhookName("hook")
@@ -49,7 +50,7 @@ class DelivererCounters:
 
     async def until(self, outcome: AttemptOutcome) -> None:
         """Wait for the first attempt with this outcome, and for its consequences."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while outcome not in self.outcomes:
                 self.changed.clear()
                 await self.changed.wait()

@@ -14,6 +14,7 @@ from storage.domain import limits
 from storage.domain.limits import Limits
 from storage.domain.queues.message import NewMessage
 from storage.domain.webhooks import Webhook
+from tests.conditions import PATIENCE_S
 from tests.integration.webhooks.conftest import HOOK, ORDERS, Bench
 from tests.webhook_receiver import ReceivedRequest, Receiver, respond_with
 from tests.websocket_client import running_server
@@ -119,7 +120,7 @@ async def test_change_takes_effect_without_waiting_for_heartbeat(
         await storage.queues.send(ORDERS, [NewMessage(b"hello")])
         await receiver.until(1)
         webhook, _ = await change_headers(bench)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             assert await storage.webhooks.wait_until_in_force(webhook)
 
 

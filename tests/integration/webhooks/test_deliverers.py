@@ -7,6 +7,7 @@ import pytest
 from storage.bootstrap import open_storage
 from storage.domain.limits import SECOND_MS
 from storage.domain.names import QueueName
+from tests.conditions import PATIENCE_S
 from tests.integration.webhooks.conftest import HOOK, ORDERS
 from tests.integration.webhooks.hooks import many_hooks, send
 from tests.webhook_receiver import respond_with
@@ -112,7 +113,7 @@ async def test_webhook_of_deleted_queue_reports_it(bench, storage):
     deliverer = bench.deliverer()
     await storage.catalog.delete_queue(ORDERS)
     await deliverer.heartbeat()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while "orders" not in (await storage.webhooks.get(HOOK)).health.last_failure:
             await deliverer.delivery_log.flush()
             await asyncio.sleep(0.02)

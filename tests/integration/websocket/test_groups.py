@@ -12,8 +12,8 @@ from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
 from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
-from tests.conditions import eventually
-from tests.websocket_client import PATIENCE_S, Frame, Server, Socket, running_server
+from tests.conditions import PATIENCE_S, eventually
+from tests.websocket_client import Frame, Server, Socket, running_server
 
 pytestmark = pytest.mark.one_store
 

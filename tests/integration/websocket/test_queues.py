@@ -12,7 +12,8 @@ from storage.domain.limits import AUTO_EXTEND_TIMEOUT_MS_MIN, NACK_DELAY_MS_MAX,
 from storage.domain.names import QueueName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
-from tests.websocket_client import PATIENCE_S, Frame, Server, running_server
+from tests.conditions import PATIENCE_S
+from tests.websocket_client import Frame, Server, running_server
 
 pytestmark = pytest.mark.one_store
 

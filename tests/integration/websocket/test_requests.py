@@ -12,7 +12,8 @@ from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.requests.token import RequestId
 from storage.domain.streams.stream import StreamSpec
 from storage.domain.streams.topic_spec import TopicSpec, TopicType
-from tests.websocket_client import PATIENCE_S, Frame, Server, Socket, running_server
+from tests.conditions import PATIENCE_S
+from tests.websocket_client import Frame, Server, Socket, running_server
 
 pytestmark = pytest.mark.one_store
 

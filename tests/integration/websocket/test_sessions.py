@@ -17,7 +17,8 @@ from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import ReadFrom, StreamSpec
-from tests.websocket_client import PATIENCE_S, Server, Socket, running_server
+from tests.conditions import PATIENCE_S
+from tests.websocket_client import Server, Socket, running_server
 
 pytestmark = pytest.mark.one_store
 

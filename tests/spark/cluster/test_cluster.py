@@ -18,7 +18,7 @@ from storage.domain.log.record_batch import Record
 from storage.domain.replays.replay import Order
 from storage.domain.streams.stream import StreamSpec
 from storage.settings import StorageSettings
-from tests.conditions import eventually
+from tests.conditions import SPARK_S, eventually
 from tests.replay_steps import SOURCE, TARGET, everything, replay_request
 from tests.replica_sets import free_ports
 from tests.spark.cluster.standalone_cluster import (
@@ -167,7 +167,7 @@ async def test_loss_in_the_middle_leaves_archive_and_target_exact(
     replay = await storage.replays.submit("default", replay_request(order=Order.NONE))
 
     with worker_process(settings, tmp_path / "log", "real", ON_SPARK) as worker:
-        await eventually(lambda: _some_are_sent(storage), True, within_s=180)
+        await eventually(lambda: _some_are_sent(storage), True, within_s=SPARK_S)
         flushed = await storage.archive_admin.flush(SOURCE)
         match fault:
             case "executor":

@@ -69,7 +69,7 @@ async def test_jobs_run_in_pods_of_the_chart(storage, stores, api, ended, tmp_pa
         api.kill_container(api.created[0]["metadata"]["name"])
         replay = await storage.replays.submit("default", replay_request())
         jobs.append(await ended(replay.job.job_id))
-        await eventually(lambda: _created(api), executors + 1, within_s=60)
+        await eventually(lambda: _created(api), executors + 1)
         worker.terminate()
         worker.wait()
 

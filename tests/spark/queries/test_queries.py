@@ -29,7 +29,7 @@ from storage.domain.queries.result import QueryResult
 from storage.domain.streams.stream import StreamSpec, Tier
 from storage.domain.views.view import ViewInput, ViewQuery, ViewSpec, ViewTable
 from storage.queries.engine import Query, failure_of
-from tests.conditions import eventually
+from tests.conditions import PATIENCE_S, SPARK_S, eventually
 from tests.documentation import DOCS, blocks
 from tests.tiered_stream import move_to_archive
 
@@ -97,7 +97,7 @@ async def answer(storage: Storage, query: SqlQuery) -> Query:
 
 
 async def until_over(storage: Storage, job: Job) -> Query:
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(SPARK_S):
         while not (await storage.jobs.get(job.job_id)).state.is_over:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     return await storage.queries.get("default", job.job_id)
@@ -183,7 +183,7 @@ async def test_rows_of_a_view_are_joined_with_a_stream(clicks, working):
     async with working(QUERY_JOBS):
         await append(clicks, CLICKS, [*map(click, range(70))])
         await clicks.views.put(view, ViewSpec(query=ViewQuery(sql=sql, inputs=inputs)))
-        await eventually(partial(_records_in, clicks, view), 70, within_s=60)
+        await eventually(partial(_records_in, clicks, view), 70)
         done = await answer(
             clicks,
             query(
@@ -278,7 +278,7 @@ async def test_cancelled_query_gives_its_place_back(clicks, working, ended):
         slow = await clicks.queries.submit("default", query(SLOW))
         await ended(slow.job.job_id, JobState.RUNNING)
         await clicks.queries.cancel("default", slow.job.job_id)
-        job = await ended(slow.job.job_id, within_s=30)
+        job = await ended(slow.job.job_id, within_s=PATIENCE_S)
         after = await answer(clicks, query("select count(*) as n from c"))
 
     assert job.state is JobState.CANCELLED

@@ -26,7 +26,7 @@ from storage.domain.views.sink import Emit, ViewSink
 from storage.domain.views.sources import SourceMode
 from storage.domain.views.view import ViewInput, ViewQuery, ViewSpec, ViewTable
 from storage.views.engine import ViewStatus
-from tests.conditions import eventually
+from tests.conditions import SPARK_S, eventually
 from tests.spark.workers import worker_process
 
 CLICKS = StreamName("clicks")
@@ -79,7 +79,10 @@ def anyone(_: StreamName) -> None:
 
 
 async def until(
-    storage: Storage, name: ViewName, is_met: Callable[[ViewStatus], bool], within_s: float = 60
+    storage: Storage,
+    name: ViewName,
+    is_met: Callable[[ViewStatus], bool],
+    within_s: float = SPARK_S,
 ) -> None:
     """Wait until the status of a view meets a condition."""
     async with asyncio.timeout(within_s):

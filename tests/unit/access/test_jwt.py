@@ -22,6 +22,7 @@ from storage.domain import limits
 from storage.domain.access.permissions import Action, Role
 from storage.domain.clock import ManualClock
 from storage.domain.errors import Unauthenticated
+from tests.conditions import PATIENCE_S
 from tests.jwt_issuer import KEYS, RSA_KEY, KeyServer, jwk, jwks, running_key_server
 
 ISSUER, AUDIENCE = "https://login.example.com/", "millstream"
@@ -417,7 +418,7 @@ def test_duplicate_issuer_is_rejected():
 
 
 async def _until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not holds():  # noqa: ASYNC110  what it waits for is on the other side of a socket
             await asyncio.sleep(0.001)
 
@@ -425,7 +426,7 @@ async def _until(holds: Callable[[], bool]) -> None:
 async def _refused(issuers: JwtIssuers, word: str) -> None:
     """Wait until the token is rejected."""
     with suppress(Unauthenticated):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 await issuers.principal_of(word)
                 await asyncio.sleep(0)

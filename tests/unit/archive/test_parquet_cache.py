@@ -24,6 +24,7 @@ from storage.parquet.file_writer import FileOf, FileWriter
 from storage.parquet.local_store import LocalRoot
 from storage.parquet.record_schema import batch_of, records_of
 from storage.parquet.row_group_slice import RowGroup
+from tests.conditions import PATIENCE_S
 
 WHOSE = LogRange("default", "s1", 0, "l1", 0, 100)
 
@@ -39,7 +40,7 @@ class Watched(LocalRoot):
 
     def read(self, path: str, start: int, size: int) -> bytes:
         self.reads.append(start)
-        assert self.go.wait(10)
+        assert self.go.wait(PATIENCE_S)
         return super().read(path, start, size)
 
     @contextmanager

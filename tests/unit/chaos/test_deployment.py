@@ -23,7 +23,7 @@ from tests.chaos.deployment.releases import (
     next_release,
 )
 from tests.chaos.history import Kind, Operation, Outcome
-from tests.conditions import eventually
+from tests.conditions import PATIENCE_S, eventually
 from tests.documentation import ROOT
 
 
@@ -110,7 +110,7 @@ async def test_silent_machine_loses_its_connections(backends):
     silent.status = 0
 
     watching = asyncio.create_task(guarding.watch())
-    ended = await asyncio.wait_for(reader.read(), 10)
+    ended = await asyncio.wait_for(reader.read(), PATIENCE_S)
     watching.cancel()
     writer.close()
 

@@ -15,6 +15,7 @@ from api.cli.up.supervisor import (
     back_off_s,
     describe_exit,
 )
+from tests.conditions import PATIENCE_S
 
 SLEEP = "import time; time.sleep(60)"
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(60)"
@@ -92,7 +93,7 @@ async def test_unresponsive_program_is_killed_after_grace_period(tmp_path):
     [keeper] = await supervisor.start(python(DEAF, grace_s=0.2, log=log))
     await until(lambda: log.exists() and log.read_bytes() == b"1\n")
 
-    await asyncio.wait_for(supervisor.stop(), 5)
+    await asyncio.wait_for(supervisor.stop(), PATIENCE_S)
 
     assert not keeper.alive
 
@@ -143,7 +144,7 @@ def is_running(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
-async def until(holds, within_s: float = 10.0) -> None:
+async def until(holds, within_s: float = PATIENCE_S) -> None:
     deadline = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < deadline, "it did not happen in time"

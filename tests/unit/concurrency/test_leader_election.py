@@ -7,6 +7,7 @@ import pytest
 from storage.concurrency.leader_election import LeaderElection, LeaderLease, LeaseTimes
 from storage.concurrency.tasks import end
 from storage.domain.errors import StorageUnavailable
+from tests.conditions import PATIENCE_S
 
 
 class Leases:
@@ -97,13 +98,13 @@ async def test_leader_stops_before_lease_that_is_not_renewed_ends(leases, candid
         leases.is_down = True
     else:
         leases.answers.clear()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await first.stopped.wait()
 
     assert first.stopped_at_s < leases.until_s
     leases.is_down = False
     leases.answers.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         leading = [asyncio.create_task(one.leads.wait()) for one in (first, second)]
         await asyncio.wait(leading, return_when=asyncio.FIRST_COMPLETED)
         await end(*leading)
@@ -113,7 +114,7 @@ async def test_leader_stops_when_other_candidate_has_lease(leases, candidates):
     """A leader that was suspended finds out at its next renewal."""
     first, _ = candidates
     leases.holder, leases.fence, leases.until_s = "three", 7, leases.until_s + 60
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await first.stopped.wait()
 
     assert not first.election.is_leader

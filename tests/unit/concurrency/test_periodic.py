@@ -7,6 +7,7 @@ import pytest
 from storage.concurrency.periodic import JITTER, pause_seconds, periodic
 from storage.concurrency.tasks import end
 from storage.domain.errors import StorageUnavailable
+from tests.conditions import PATIENCE_S
 
 
 class Work:
@@ -25,7 +26,7 @@ class Work:
 
     async def next_run(self) -> None:
         self.ran.clear()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await self.ran.wait()
 
 

@@ -7,6 +7,7 @@ import weakref
 import pytest
 
 from storage.concurrency.tasks import end, in_batches
+from tests.conditions import PATIENCE_S
 
 
 async def test_task_that_swallows_cancellation_is_cancelled_again(monkeypatch):
@@ -24,7 +25,7 @@ async def test_task_that_swallows_cancellation_is_cancelled_again(monkeypatch):
     task = asyncio.create_task(hard_of_hearing())
     await asyncio.sleep(0)
 
-    await asyncio.wait_for(end(task), 5)
+    await asyncio.wait_for(end(task), PATIENCE_S)
 
     assert task.done()
     assert heard == 2

@@ -6,8 +6,7 @@ import pytest
 
 from storage.domain.limits import Limits
 from storage.hot_store.wakeups import Wakeups
-
-DEADLINE_S = 5
+from tests.conditions import PATIENCE_S
 
 
 class Watcher:
@@ -35,7 +34,7 @@ class Store:
     async def publish(self, *log_ids: str | None) -> None:
         for log_id in log_ids:
             self.published.put_nowait(log_id)
-        async with asyncio.timeout(DEADLINE_S):
+        async with asyncio.timeout(PATIENCE_S):
             await self.published.join()
 
 

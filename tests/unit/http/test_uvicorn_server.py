@@ -12,6 +12,7 @@ from uvicorn.lifespan.off import LifespanOff
 
 from api.server import uvicorn_server
 from api.server.uvicorn_server import WokenServer
+from tests.conditions import PATIENCE_S
 
 
 async def application(scope, receive, send) -> None:
@@ -88,7 +89,7 @@ async def test_shutdown_asks_connections_established_later(monkeypatch):
     loop.call_soon(lambda: late.append(Connection(server)))
     loop.call_later(0.01, lambda: late.append(Connection(server, upgrades=True)))
 
-    await asyncio.wait_for(server.shutdown(), 5)
+    await asyncio.wait_for(server.shutdown(), PATIENCE_S)
 
     upgraded = late[-1].upgraded
     assert upgraded is not None

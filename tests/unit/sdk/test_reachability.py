@@ -16,6 +16,7 @@ from millstream_client.calls import Call
 from millstream_client.errors import ConnectionFailed, NeverConnected, NotMillstream, OutcomeUnknown
 from millstream_client.reachability import Reachability
 from millstream_client.retries import UNREACHED_PAUSE_S, Attempts
+from tests.conditions import PATIENCE_S
 
 REFUSED = ConnectionFailed("Cannot reach http://127.0.0.1:1: Connection refused")
 CALL: Call[None] = Call("put_queue", "PUT", "/", lambda _: None)
@@ -184,7 +185,7 @@ async def test_worker_at_closed_port_ends(port):
     """A worker retried for ever, at a port that may have been misspelled."""
     async with AsyncMillstream(f"http://127.0.0.1:{port}", retries=QUICK) as client:
         with pytest.raises(NeverConnected):
-            await asyncio.wait_for(client.queue("orders").worker(ignore).run(), 10)
+            await asyncio.wait_for(client.queue("orders").worker(ignore).run(), PATIENCE_S)
 
 
 async def test_subscription_names_foreign_service(port):

@@ -15,7 +15,7 @@ from py4j.java_gateway import GatewayClient  # type: ignore[import-untyped]
 from spark_worker.runtime.cluster import ExecutorsUnavailable
 from spark_worker.runtime.session_pool import SessionPool
 from spark_worker.runtime.spark_session import Session, quieten_py4j, sweep_scratch
-from tests.conditions import eventually
+from tests.conditions import PATIENCE_S, eventually
 
 
 class FakeSession:
@@ -165,7 +165,7 @@ async def test_close_cancels_session_that_is_being_opened():
     asking = asyncio.create_task(sparks.get())
     await begun.wait()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await sparks.close()
         await asyncio.wait([asking])
 

@@ -9,6 +9,7 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from api.websocket.uvicorn_protocol import DRAIN, PushProtocol
+from tests.conditions import PATIENCE_S
 
 UPGRADE = (
     b"GET /v1/ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -72,7 +73,7 @@ async def transport(application: Application) -> Transport:
 
 async def finished(transport: Transport) -> None:
     """Wait until the application has returned."""
-    await asyncio.wait_for(asyncio.gather(*transport.protocol.tasks), 5)
+    await asyncio.wait_for(asyncio.gather(*transport.protocol.tasks), PATIENCE_S)
 
 
 async def test_shutdown_drains_accepted_socket(transport, application):

@@ -16,6 +16,7 @@ from storage.domain.clock import ManualClock
 from storage.postgres.database import open_database
 from storage.postgres.listener import Listener, running
 from storage.settings import StorageSettings
+from tests.conditions import PATIENCE_S
 from tests.databases import fresh_database
 
 ADMIN = LOCAL_ADMINISTRATOR
@@ -88,7 +89,7 @@ class ChangeNotifications:
         credentials.on_change(self._told.put_nowait)
 
     async def next(self) -> str | None:
-        return await asyncio.wait_for(self._told.get(), 10)
+        return await asyncio.wait_for(self._told.get(), PATIENCE_S)
 
 
 async def ticket_for(credentials: Credentials, by: Principal) -> tuple[str, int]:

@@ -12,7 +12,7 @@ from storage.domain.queues.partitions import partition_of
 from storage.hot_store.wakeups import Wakeups
 from storage.queues.receive_request import ReceiveRequest
 from storage.redis.queues.messages import RedisQueueStore
-from tests.conditions import eventually
+from tests.conditions import PATIENCE_S, eventually
 from tests.integration.queues.partitions.operations import (
     BODIES,
     change_partitions,
@@ -52,7 +52,7 @@ async def test_long_poll_is_woken_by_any_partition(engines):
             [waiting] = wait_for_messages(engines, 1)
             await eventually(asked, 8)
             await send(engines.queues, WORK, b"%d" % number)
-            [message] = await asyncio.wait_for(waiting, 5)
+            [message] = await asyncio.wait_for(waiting, PATIENCE_S)
 
         assert message.body == b"%d" % number
         assert receives.call_count == 9
@@ -69,7 +69,7 @@ async def test_long_poll_notices_added_partitions(engines, former):
 
     await engines.queues.send(WORK, [NewMessage(b"one")], idempotency_key=key)
     engines.queues._wakeups.wake_all()  # as periodically
-    [message] = await asyncio.wait_for(waiting, 10)
+    [message] = await asyncio.wait_for(waiting, PATIENCE_S)
 
     assert message.body == b"one"
 
@@ -80,7 +80,7 @@ async def test_many_long_polls_share_what_comes(engines):
     await all_wait(engines, 20)
 
     await asyncio.gather(*(send(engines.queues, WORK, body) for body in BODIES[:40]))
-    received = await asyncio.wait_for(asyncio.gather(*waiting), 10)
+    received = await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE_S)
     rest = await receive_all(engines.queues, WORK)
 
     bodies = [message.body for messages in received for message in messages]
@@ -95,7 +95,7 @@ async def test_one_wake_up_serves_all_who_wait_for_a_batch(engines):
 
     with mock.patch.object(Wakeups, "wake_all"):  # by which they would read in the end
         await engines.queues.send(WORK, [NewMessage(body) for body in BODIES[:6]])
-        received = await asyncio.wait_for(asyncio.gather(*waiting), 10)
+        received = await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE_S)
 
     assert sorted(message.body for [message] in received) == sorted(BODIES[:6])
 
