@@ -63,8 +63,7 @@ curl() {
     case " $* " in
         *" -N "*) command curl -sS --fail-with-body -m 1 "$@" || test $? = 28 ;;
         *) command curl -sS --fail-with-body "$@" ;;
-    esac
-    echo
+    esac && echo
 }
 millstream() { "$PYTHON" -m api.cli "$@"; }
 command -v jq > /dev/null || jq() { "$PYTHON" "$JQ" "$@"; }
