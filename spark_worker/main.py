@@ -72,6 +72,12 @@ def _view_search(work: JobContext) -> Mapping[str, Any] | None:
     return search(work)
 
 
+def _view_back_test(work: JobContext) -> Mapping[str, Any] | None:
+    from spark_worker.views.back_test_job import run
+
+    return run(work)
+
+
 def _query(work: JobContext) -> Mapping[str, Any] | None:
     from spark_worker.queries.job import run
 
@@ -94,6 +100,7 @@ HANDLERS: Mapping[JobKind, Handler] = {
     JobKind.VIEW_PLAN: _view_plan,
     JobKind.VIEW_SEARCH: _view_search,
     JobKind.VIEW_SCAN: partial(_view_scan, _ignore, _ignore),
+    JobKind.VIEW_BACK_TEST: _view_back_test,
     JobKind.QUERY: _query,
 }
 """Handlers of the kinds of jobs that a worker claims."""

@@ -99,6 +99,7 @@ class Jobs:
         namespace: str | None = None,
         kind: JobKind | None = None,
         state: JobState | None = None,
+        subject: str | None = None,
         after: JobCursor | None = None,
         limit: int = limits.PAGE_ITEMS_DEFAULT,
     ) -> list[Job]:
@@ -106,7 +107,7 @@ class Jobs:
 
         `after` is (created_at_ms, job_id) of the last one seen.
         """
-        return await self._rows.page(namespace, kind, state, after, limit)
+        return await self._rows.page(namespace, kind, state, after, limit, subject=subject)
 
     async def count(self, kind: JobKind) -> dict[JobState, int]:
         """Count the jobs of a kind by state, without those that are forgotten."""

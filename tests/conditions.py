@@ -13,7 +13,7 @@ PATIENCE_S = 60.0
 """Seconds until a test gives up. Only one that fails takes so long; a busy machine takes ten times what a quiet one does."""
 
 SPARK_S = 240.0
-"""The same where Spark starts first."""
+"""Seconds until a test gives up where Spark starts first."""
 
 PAUSE_S = 0.01
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from spark_worker.views.cohorts import capped
 from storage.bootstrap import Storage, open_storage
 from storage.concurrency.tasks import end
 from storage.domain.errors import StreamNotFound, StreamRecreated
@@ -28,13 +29,21 @@ from storage.domain.queries.query import REFUSED_AT, QuerySpec
 from storage.domain.queries.result import QueryResult, RelationRead
 from storage.domain.replays.replay import OffsetRange
 from storage.domain.streams.stream import LogRecord, StreamRead
-from storage.domain.views.plan import KeyColumn, PlanResult, SqlRefusal, ViewColumn, ViewPlan
+from storage.domain.views.plan import (
+    KeyColumn,
+    PlanResult,
+    SqlRefusal,
+    ViewBackTestSpec,
+    ViewColumn,
+    ViewPlan,
+)
 from storage.domain.views.progress import (
     RevisionState,
     RowChange,
     ViewBatch,
     ViewCounts,
     ViewProgress,
+    ViewRevision,
 )
 from storage.domain.views.row_key import encode_key
 from storage.domain.views.source_search import RecordLocation, SearchResult, SearchSpec
@@ -47,7 +56,13 @@ from storage.settings import StorageSettings
 from storage.streams.record_source import RecordSource
 from storage.views.scans import ScanRevision, ViewConflict
 
-_KINDS = (JobKind.VIEW_PLAN, JobKind.VIEW_SEARCH, JobKind.VIEW_SCAN, JobKind.QUERY)
+_KINDS = (
+    JobKind.VIEW_PLAN,
+    JobKind.VIEW_SEARCH,
+    JobKind.VIEW_SCAN,
+    JobKind.VIEW_BACK_TEST,
+    JobKind.QUERY,
+)
 _SELECT = r"select (\w+), count\(\*\) as (\w+) from (\w+) group by \1"
 _QUERY = re.compile(_SELECT)
 _ORDERED = re.compile(rf"{_SELECT}(?: order by \2 desc)?(?: limit \d+)?")
@@ -72,9 +87,11 @@ def plan_of(query: ViewQuery) -> PlanResult:
     )
 
 
-def batch_of(one: ScanRevision, read: StreamRead, stored: dict[bytes, StoredState]) -> ViewBatch:
+def batch_of(
+    revision: ViewRevision, read: StreamRead, stored: dict[bytes, StoredState]
+) -> ViewBatch:
     """Return the batch of the records that were read."""
-    before, plan = one.revision.progress, one.revision.plan
+    before, plan = revision.progress, revision.plan
     records = [(shard.shard, at) for shard in read.shards for at in shard.records]
     column, count = (each.name for each in plan.columns)
     values = [_value(at.record.data, column) for _, at in records]
@@ -91,7 +108,7 @@ def batch_of(one: ScanRevision, read: StreamRead, stored: dict[bytes, StoredStat
             if own == value
         ]
         sources = merge_sources([present.sources, *added])
-        tracks = one.revision.query.sources is SourceMode.RANGE
+        tracks = revision.query.sources is SourceMode.RANGE
         changes.append(
             RowChange(key=key, row=row, state=str(total), sources=sources if tracks else None)
         )
@@ -102,7 +119,7 @@ def batch_of(one: ScanRevision, read: StreamRead, stored: dict[bytes, StoredStat
         marks=marks,
         watermark_ms=watermark_of(
             marks,
-            delay_ms=one.revision.query.input.watermark_ms,
+            delay_ms=revision.query.input.watermark_ms,
             idle=(),
             before_ms=before.watermark_ms,
         ),
@@ -158,6 +175,8 @@ class _Worker:
             await self._storage.jobs.finish(job.claim, progress=progress)
         elif job.kind is JobKind.QUERY:
             await self._answer(job, msgspec.convert(job.spec, QuerySpec))
+        elif job.kind is JobKind.VIEW_BACK_TEST:
+            await self._back_test(job, msgspec.convert(job.spec, ViewBackTestSpec))
         else:
             query = msgspec.convert(job.spec["query"], ViewQuery)
             result = msgspec.to_builtins(plan_of(query))
@@ -181,6 +200,23 @@ class _Worker:
                 ]
         following = matches[spec.limit] if len(matches) > spec.limit else None
         return SearchResult(matches[: spec.limit], next=following)
+
+    async def _back_test(self, job: Job, test: ViewBackTestSpec) -> None:
+        """Evaluate a configuration over the records of a view that one read returns."""
+        storage, scans = self._storage, self._storage.view_scans
+        stream = StreamName(test.spec.query.input.stream, job.namespace)
+        revision, snapshot = await scans.begin_back_test(job.job_id, test)
+        read = await storage.record_reader.read(stream, {}, stream_id=revision.stream_id)
+        caps = snapshot.progress.positions
+        read = capped(read, {}, caps, await storage.catalog.stream(stream))
+        committed = await scans.commit_back_test(job.claim, test.spec, batch_of(revision, read, {}))
+        report = await scans.compare_back_test(job.claim, snapshot)
+        progress = {
+            "records": committed.counts.records,
+            "records_total": snapshot.progress.counts.records,
+            "result": msgspec.to_builtins(report),
+        }
+        await storage.jobs.finish(job.claim, progress=progress)
 
     async def _answer(self, job: Job, spec: QuerySpec) -> None:
         """Answer a query, or refuse one of another shape."""
@@ -244,10 +280,10 @@ class _Worker:
             if revision.state is RevisionState.BUILDING:
                 await scans.promote(job.claim, one.view, revision.revision_id)
             return False
-        keys = [change.key for change in batch_of(one, read, {}).changes]
+        keys = [change.key for change in batch_of(revision, read, {}).changes]
         stored = await scans.states(revision.revision_id, keys)
         with suppress(ViewConflict):
-            batch = batch_of(one, read, stored)
+            batch = batch_of(revision, read, stored)
             await scans.commit(job.claim, one.view, revision.revision_id, batch)
         return True
 

@@ -19,6 +19,8 @@ from storage.domain.errors import MillstreamError
 from storage.domain.names import StreamName
 from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import ShardRead, StreamRead
+from storage.domain.views.progress import ViewRevision
+from storage.streams.seek import positions_since
 
 
 class BatchRecords(NamedTuple):
@@ -57,6 +59,20 @@ async def with_backlog(
             columns.append(raw_batch(shard.shard, batch))
             positions[shard.shard] = next_offset
     return BatchRecords(replace(read, positions=positions), columns)
+
+
+async def first_positions(
+    storage: Storage, stream: StreamName, revision: ViewRevision, created_at_ms: int
+) -> dict[int, int]:
+    """Return where a revision starts: a later one of a view as the first one did."""
+    since = revision.query.input.start_time_ms
+    return await positions_since(
+        storage.record_reader,
+        storage.catalog,
+        stream,
+        created_at_ms if since is None else since,
+        revision.stream_id,
+    )
 
 
 def _has_more(shard: ShardRead, positions: Mapping[int, int]) -> bool:

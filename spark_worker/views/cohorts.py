@@ -64,7 +64,7 @@ class Cohorts:
             return is_idle
         # Two that have nothing to read may differ: by empty shards, or records that the store has lost
         both_idle = is_idle and self._active[entry.view.view_id].revision_id in self._idle
-        return both_idle or _is_at(revision.progress.positions, cap)
+        return both_idle or is_at(revision.progress.positions, cap)
 
     def by_read(self, is_blocked: Callable[[ScanRevision], bool]) -> list[list[ScanRevision]]:
         """Group the revisions that get a batch by what they read."""
@@ -98,7 +98,7 @@ def has_started(revision: ViewRevision) -> bool:
     return revision.progress.batch > 0 or revision.query.input.start is StartAt.EARLIEST
 
 
-def _is_at(positions: Mapping[int, int], others: Mapping[int, int]) -> bool:
+def is_at(positions: Mapping[int, int], others: Mapping[int, int]) -> bool:
     """Return whether a reader has passed all that another one has."""
     if positions.keys() != others.keys():
         return False

@@ -21,7 +21,7 @@ from spark_worker.runtime.cluster import cause_of
 from spark_worker.runtime.fault_points import fault
 from spark_worker.runtime.job_context import JobContext, JobStopped
 from spark_worker.views.activity import ShardActivity
-from spark_worker.views.backlog import BatchRecords, with_backlog
+from spark_worker.views.backlog import BatchRecords, first_positions, with_backlog
 from spark_worker.views.cohorts import Cohorts, capped, has_started
 from spark_worker.views.executor import Computed
 from spark_worker.views.processor import BatchProcessor
@@ -40,7 +40,6 @@ from storage.domain.jobs import LeaseLost, wait_after_ms
 from storage.domain.names import StreamName, ViewName
 from storage.domain.streams.stream import StreamRead
 from storage.domain.views.progress import ViewBatch
-from storage.streams.seek import positions_since
 from storage.views.scans import ScanRevision, ViewConflict, ViewTooLarge
 from storage.views.sinks import OnSent
 
@@ -210,24 +209,15 @@ class _Scan:
         """Set the first positions of revisions that do not start at the oldest records."""
         for entry in cohort:
             try:
-                positions = self._work.call(self._first_positions(entry))
+                starting = first_positions(
+                    self._work.storage, self._stream, entry.revision, entry.view.created_at_ms
+                )
+                positions = self._work.call(starting)
             except (StreamNotFound, StreamRecreated):
                 self._stop([entry], _DELETED)
             else:
                 self._work.call(self._store(entry, start_batch(entry.revision, positions)))
         return True
-
-    async def _first_positions(self, entry: ScanRevision) -> dict[int, int]:
-        """Return where a revision starts: a later one of a view as the first one did."""
-        revision = entry.revision
-        since = revision.query.input.start_time_ms
-        return await positions_since(
-            self._work.storage.record_reader,
-            self._work.storage.catalog,
-            self._stream,
-            entry.view.created_at_ms if since is None else since,
-            revision.stream_id,
-        )
 
     def _read(self, cohort: Sequence[ScanRevision], wait_ms: int) -> StreamRead | None:
         """Read behind the positions of a cohort; None if its stream is gone."""

@@ -28,6 +28,7 @@ from storage.replays.window import WindowResolver
 from storage.streams.arrow_reader import ArrowReader
 from storage.streams.engine import Streams
 from storage.streams.read import RecordReader
+from storage.views.back_tests import ViewBackTests
 from storage.views.engine import Views
 from storage.views.progress_waiters import ProgressWaiters
 from storage.views.query_planner import ViewQueryPlanner
@@ -46,6 +47,7 @@ class ViewEngines(NamedTuple):
     scans: ViewScans
     rows: ViewRowReader
     sources: ViewSourceReader
+    back_tests: ViewBackTests
 
 
 def build_replays(
@@ -107,6 +109,7 @@ def build_views(
         scans=ViewScans(rows, ViewBatchRows(database), clock),
         rows=row_reader,
         sources=ViewSourceReader(row_reader, searches, record_reader),
+        back_tests=ViewBackTests(views, jobs),
     )
 
 

@@ -58,6 +58,7 @@ from storage.topics.queue_intake import QueueIntake
 from storage.topics.reports import TopicReports
 from storage.topics.routes import TopicRoutes
 from storage.topics.routing import TopicRouting
+from storage.views.back_tests import ViewBackTests
 from storage.views.engine import Views
 from storage.views.rows import ViewRowReader
 from storage.views.scans import ViewScans
@@ -102,6 +103,7 @@ class Storage:
     views: Views
     view_sinks: ViewSinks
     view_scans: ViewScans
+    view_back_tests: ViewBackTests
     view_rows: ViewRowReader
     view_sources: ViewSourceReader
     queries: Queries

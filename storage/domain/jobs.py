@@ -58,6 +58,9 @@ class JobKind(StrEnum):
     VIEW_SCAN = "view_scan"
     """Keep the views over a stream up to date. Such a job has no end while there are any."""
 
+    VIEW_BACK_TEST = "view_backtest"
+    """Evaluate a query and its sinks over the records of a view."""
+
     QUERY = "query"
     """Run a query once."""
 
@@ -67,7 +70,7 @@ class JobKind(StrEnum):
         match self:
             case JobKind.ARCHIVE | JobKind.COMPACT:
                 return JobSlots.SHORT
-            case JobKind.REPLAY | JobKind.BACK_TEST:
+            case JobKind.REPLAY | JobKind.BACK_TEST | JobKind.VIEW_BACK_TEST:
                 return JobSlots.LONG
             case JobKind.VIEW_PLAN | JobKind.VIEW_SEARCH | JobKind.VIEW_SCAN:
                 return JobSlots.VIEWS

@@ -1294,6 +1294,40 @@ select (select min(window_end_ms) from view_rows where revision_id = :revision_i
          where revision_id = :revision_id and window_end_ms > :after_ms) as next_ms;
 
 
+-- name: begin_view_back_test
+-- One statement has one snapshot, so the copied rows are those of the copied progress. Two attempts at the job have the same ids: one of
+-- them waits for the other, and inserts nothing.
+with active as (
+  select * from view_revisions where view_id = :view_id and state = 'active'
+), begun as (
+  insert into view_revisions (revision_id, view_id, namespace, stream, stream_id, number, query, plan, state, progress, failure, failures,
+                              is_stopped, is_rebuild, report)
+  select :revision_id, view_id, namespace, stream, stream_id, number, cast(:query as jsonb), cast(:plan as jsonb), 'back_test',
+         cast(:progress as jsonb), '', 0, false, false, cast(:report as jsonb)
+    from active
+   union all
+  select :snapshot_id, view_id, namespace, stream, stream_id, number, query, plan, 'snapshot', progress, '', 0, false, false, null
+    from active
+      on conflict (revision_id) do nothing
+  returning revision_id
+)
+insert into view_rows (revision_id, key, output, state, window_end_ms, batch, changed_at_ms)
+select b.revision_id, r.key, r.output, '', r.window_end_ms, r.batch, r.changed_at_ms
+  from begun b
+ cross join active a
+  join view_rows r on r.revision_id = a.revision_id
+ where b.revision_id = :snapshot_id and r.output is not null;
+
+
+-- name: end_view_back_tests
+-- Their ids begin with that of the job.
+update view_revisions v
+   set state = 'deleted'
+ where v.state in ('back_test', 'snapshot')
+   and not exists (select from jobs j
+                    where j.job_id = split_part(v.revision_id, '-', 1) and j.state in ('queued', 'running', 'paused'));
+
+
 -- name: differences_of_view_revisions
 -- Both revisions' rows are locked: the one by its own lock, the other by the claim of the scan, which alone writes both.
 select coalesce(n.key, o.key) as key, coalesce(n.window_end_ms, o.window_end_ms) as window_end_ms,
@@ -1459,7 +1493,7 @@ delete from view_row_versions
 select distinct v.namespace, v.stream
   from view_revisions v
   join views w using (view_id)
- where v.state <> 'deleted' and not v.is_stopped and not cast(w.spec ->> 'paused' as boolean)
+ where v.state in ('active', 'building', 'former') and not v.is_stopped and not cast(w.spec ->> 'paused' as boolean)
    and not exists (select from jobs j
                     where j.kind = :kind and j.namespace = v.namespace and j.subject = v.stream
                       and j.state in ('queued', 'running', 'paused'));

@@ -221,6 +221,17 @@ class Views:
                 return revision.plan
         return await self.plan(name.namespace, query)
 
+    async def plan_for(self, name: ViewName, spec: ViewSpec) -> ViewPlan:
+        """Return the plan of a configuration whose sinks fit its rows, whether they exist or not.
+
+        Raises ValidationFailed, and ViewPlanPending.
+        """
+        spec.check()
+        await self._stream(name, spec.query, required=True)
+        plan = await self._plan(name, spec.query)
+        await self._check_rows_of_sinks(name, spec, plan)
+        return plan
+
     async def batches(self, name: ViewName, limit: int) -> list[BatchRecord]:
         """Return the last batches of the active revision, the newest first."""
         limit = max(1, min(limit, limits.VIEW_BATCHES_MAX))
@@ -239,12 +250,13 @@ class Views:
         return len(streams)
 
     async def sweep(self) -> int:
-        """Delete former revisions that are due, and rows and versions that nobody reads.
+        """Delete revisions that are due, and rows and versions that nobody reads.
 
         At most VIEW_SWEEP_ROWS of each; returns their number.
         """
         now_ms, most = self._clock.now_ms(), limits.VIEW_SWEEP_ROWS
         await self._rows.end_formers(now_ms)
+        await self._rows.end_back_tests()
         versions_max = limits.VIEW_HISTORY_VERSIONS_MAX
         trimmed = await self._rows.trim_history(now_ms, versions_max, most)
         return trimmed + await self._rows.delete_old_rows(most)

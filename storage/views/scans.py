@@ -1,10 +1,11 @@
-"""Batches of views, as the worker of a scan job commits them.
+"""Batches of views, as the worker of a scan job or of a back-test commits them.
 
 Each write checks the job's claim and locks the revision in its transaction, so what a worker that lost its job computed changes nothing.
 """
 
 import logging
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import attrs
 from msgspec.structs import replace
@@ -13,8 +14,9 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.jobs import JobLease
 from storage.domain.names import StreamName
-from storage.domain.views.changes import RowUpdate
+from storage.domain.views.changes import RowUpdate, SinkReport
 from storage.domain.views.final_position import FinalPosition
+from storage.domain.views.plan import ViewBackTestSpec
 from storage.domain.views.progress import (
     BatchRecord,
     RevisionReport,
@@ -25,7 +27,8 @@ from storage.domain.views.progress import (
     ViewRevision,
 )
 from storage.domain.views.row_key import SessionKey
-from storage.domain.views.view import View
+from storage.domain.views.sink import ViewSink
+from storage.domain.views.view import View, ViewSpec
 from storage.postgres.repositories.view_batches import LockedRevision, StoredState, ViewBatchRows
 from storage.postgres.repositories.views import ViewRows
 from storage.postgres.repositories.views import ViewWithRevision as ScanRevision
@@ -89,13 +92,19 @@ class ViewScans:
         async with self._rows.locked(claim, revision_id, running=view) as locked:
             if locked is None or not _is_at(locked.revision.progress, batch.before):
                 raise ViewConflict
-            return await self._store(locked, view, batch)
+            is_active = locked.revision.state is RevisionState.ACTIVE
+            return await self._store(locked, view.spec, locked.sinks if is_active else (), batch)
 
-    async def _store(self, locked: LockedRevision, view: View, batch: ViewBatch) -> ViewProgress:
+    async def _store(
+        self,
+        locked: LockedRevision,
+        spec: ViewSpec,
+        sinks: Sequence[ViewSink],
+        batch: ViewBatch,
+    ) -> ViewProgress:
         after, before = batch.after, locked.revision.progress
         now_ms = max(self._clock.now_ms(), before.changed_at_ms)  # batches are found by their times
-        is_active = locked.revision.state is RevisionState.ACTIVE
-        outbox = ViewOutbox(locked, locked.sinks if is_active else ())
+        outbox = ViewOutbox(locked, sinks)
         await outbox.note_changes(batch.changes, before.final)
         replaced = [key for change in batch.changes for key in change.replaces]
         changed = [*replaced, *(change.key for change in batch.changes)]
@@ -103,13 +112,13 @@ class ViewScans:
         await locked.delete_rows(replaced)
         inserted = await locked.put_rows(batch.changes, after.batch, now_ms)
         final = await outbox.note_finals(before.final, after.watermark_ms)
-        expired = await _expire(outbox, view, after, final)
+        expired = await _expire(outbox, spec, after, final)
         deleted = len(replaced) + expired
         if locked.keeps_versions:
             versions += expired
         rows = before.rows + inserted - deleted
-        if rows > view.spec.rows_max:
-            raise ViewTooLarge(f"The view would have {rows} rows, more than {view.spec.rows_max}.")
+        if rows > spec.rows_max:
+            raise ViewTooLarge(f"The view would have {rows} rows, more than {spec.rows_max}.")
         messages = await outbox.store(before.messages, after.batch)
         progress = replace(
             after,
@@ -138,12 +147,13 @@ class ViewScans:
         progress, former = locked.revision.progress, await locked.active()
         outbox, report, until_ms = ViewOutbox(locked, locked.sinks), None, None
         if former is not None:
-            report = _new_report(locked.revision, former)
+            if locked.revision.is_rebuild:
+                report = _new_report(locked.revision, former)
             async for updates in _differences(locked, former, report, outbox):
                 outbox.note_updates(updates)
                 messages = await outbox.store(progress.messages, progress.batch)
                 progress = replace(progress, messages=messages)
-                report = _with_updates(report, updates)
+                report = report and _with_updates(report, updates)
             if outbox.changes.has_finals:
                 progress = replace(progress, final=former.progress.final)
             if view.spec.keep_former_ms and not former.is_stopped:
@@ -170,6 +180,57 @@ class ViewScans:
             facts = {"revision": revision_id, "reason": reason}
             logger.warning("view_stopped", extra=facts)
 
+    # Back-tests: revisions that no read and no scan sees, whose messages are counted
+
+    async def begin_back_test(
+        self, job_id: str, test: ViewBackTestSpec
+    ) -> tuple[ViewRevision, ViewRevision]:
+        """Return the revision of a back-test, and the snapshot that it is compared with.
+
+        Another attempt at the job gets them as the last one left them. Raises ViewConflict if the view was deleted.
+        """
+        sinks = tuple(SinkReport(sink.label) for sink in test.spec.into)
+        revision = ViewRevision(
+            revision_id=job_id,
+            view_id=test.view_id,
+            number=0,
+            query=test.spec.query,
+            plan=test.plan,
+            stream_id="",
+            state=RevisionState.BACK_TEST,
+            report=RevisionReport(
+                former=0, is_exact=False, records=0, former_records=0, sinks=sinks
+            ),
+        )
+        begun = await self._rows.begin_back_test(revision, f"{job_id}-snapshot")
+        if begun is None:
+            raise ViewConflict
+        return begun
+
+    async def commit_back_test(
+        self, claim: JobLease, spec: ViewSpec, batch: ViewBatch
+    ) -> ViewProgress:
+        """Store a batch of a back-test as `commit` does; return the progress."""
+        async with self._back_test(claim) as locked:
+            if not _is_at(locked.revision.progress, batch.before):
+                raise ViewConflict
+            return await self._store(locked, spec, spec.into, batch)
+
+    async def compare_back_test(self, claim: JobLease, snapshot: ViewRevision) -> RevisionReport:
+        """Return the differences between a back-test's rows and a snapshot, and its messages."""
+        async with self._back_test(claim) as locked:
+            report = _new_report(locked.revision, snapshot)
+            async for updates in locked.differences(snapshot.revision_id):
+                report = _with_updates(report, updates)
+            return report
+
+    @asynccontextmanager
+    async def _back_test(self, claim: JobLease) -> AsyncIterator[LockedRevision]:
+        async with self._rows.locked(claim, claim.job_id) as locked:
+            if locked is None:
+                raise ViewConflict
+            yield locked
+
 
 async def _differences(
     locked: LockedRevision,
@@ -183,24 +244,19 @@ async def _differences(
             yield updates
 
 
-def _new_report(revision: ViewRevision, former: ViewRevision) -> RevisionReport | None:
-    """Return a report without differences; None unless the revision is a rebuild."""
-    if not revision.is_rebuild:
-        return None
+def _new_report(revision: ViewRevision, former: ViewRevision) -> RevisionReport:
+    """Return a report without differences, with what a back-test has counted."""
     own, others = revision.progress, former.progress
     return RevisionReport(
         former=former.number,
         is_exact=own.positions == others.positions,
         records=own.counts.records,
         former_records=others.counts.records,
+        sinks=() if revision.report is None else revision.report.sinks,
     )
 
 
-def _with_updates(
-    report: RevisionReport | None, updates: Sequence[RowUpdate]
-) -> RevisionReport | None:
-    if report is None:
-        return None
+def _with_updates(report: RevisionReport, updates: Sequence[RowUpdate]) -> RevisionReport:
     differences = [RowDifference(update.before, update.after) for update in updates]
     return report.with_differences(differences, limits.VIEW_REPORT_SAMPLES)
 
@@ -211,12 +267,12 @@ def _is_at(progress: ViewProgress, before: ViewProgress) -> bool:
 
 
 async def _expire(
-    outbox: ViewOutbox, view: View, after: ViewProgress, final: FinalPosition | None
+    outbox: ViewOutbox, spec: ViewSpec, after: ViewProgress, final: FinalPosition | None
 ) -> int:
     """Delete rows that the view does not keep, once they were final; return how many."""
-    if view.spec.keep_ms is None or after.watermark_ms is None or final is None:
+    if spec.keep_ms is None or after.watermark_ms is None or final is None:
         return 0
-    until_ms = min(after.watermark_ms - view.spec.keep_ms, final.bound[0] - 1)
+    until_ms = min(after.watermark_ms - spec.keep_ms, final.bound[0] - 1)
     return await outbox.expire(until_ms, after.batch)
 
 

@@ -13,8 +13,9 @@ from spark_worker.runtime.job_context import Handler
 from spark_worker.runtime.runner import Runner
 from spark_worker.runtime.session_pool import SessionPool
 from storage.bootstrap import open_storage
+from storage.domain import limits as domain_limits
 from storage.domain.jobs import JobKind, JobState
-from storage.domain.limits import Limits
+from storage.domain.limits import SECOND_MS, Limits
 from storage.postgres.database import conninfo
 from storage.settings import StorageSettings
 from tests.conditions import SPARK_S
@@ -37,6 +38,12 @@ def spark_service(
     """A service for Spark programs: its URL, and its store settings."""
     with deployment(postgres_server_url, migrated_template, "spark") as actual_deployment:
         yield actual_deployment
+
+
+@pytest.fixture(autouse=True)
+def patient_calls(monkeypatch) -> None:
+    """Let calls wait for what a worker computes until Spark has started."""
+    monkeypatch.setattr(domain_limits, "VIEW_RESULT_WAIT_MS", SPARK_S * SECOND_MS)
 
 
 @pytest.fixture

@@ -56,6 +56,20 @@ class SinkMessage(NamedTuple):
     before: str | None
 
 
+class SinkReport(msgspec.Struct, frozen=True):
+    """Messages that a back-test has for a sink: their number, and the first of them."""
+
+    sink: str
+    messages: int = 0
+    samples: tuple[SinkMessage, ...] = ()
+
+    def with_messages(self, messages: Sequence[SinkMessage], most: int) -> "SinkReport":
+        """Return the report with those of the messages that are for this sink."""
+        own = [message for message in messages if message.sink == self.sink]
+        samples = (*self.samples, *own[:most])[:most]
+        return SinkReport(self.sink, self.messages + len(own), samples)
+
+
 class _Row:
     """Row as conditions see it: its columns are the names."""
 

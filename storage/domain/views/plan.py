@@ -2,6 +2,8 @@
 
 import msgspec
 
+from storage.domain.views.view import ViewSpec
+
 
 class ViewColumn(msgspec.Struct, frozen=True):
     """Column of the output, with its type as Spark DDL, such as `decimal(10,2)`."""
@@ -55,3 +57,15 @@ class PlanResult(msgspec.Struct, frozen=True, kw_only=True):
 
     plan: ViewPlan | None = None
     refusal: SqlRefusal | None = None
+
+
+class ViewBackTestSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """Configuration that a back-test evaluates for a view, and the plan of its query.
+
+    `created_at_ms`: when the view was created, from when on a query with `start: latest` reads.
+    """
+
+    view_id: str
+    created_at_ms: int
+    spec: ViewSpec
+    plan: ViewPlan

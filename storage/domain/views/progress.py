@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
+from storage.domain.views.changes import SinkMessage, SinkReport
 from storage.domain.views.final_position import FinalPosition
 from storage.domain.views.plan import ViewPlan
 from storage.domain.views.sources import Sources
@@ -18,11 +19,14 @@ class RevisionState(StrEnum):
     """State of a revision: `building` until it has caught up, then `active`.
 
     former: replaced, and kept up to date for a while. deleted: replaced, or its view was deleted; its rows are deleted in pieces.
+    back_test: written by a back-test, and read by nobody else. snapshot: the rows of the active one when a back-test began.
     """
 
     BUILDING = "building"
     ACTIVE = "active"
     FORMER = "former"
+    BACK_TEST = "back_test"
+    SNAPSHOT = "snapshot"
     DELETED = "deleted"
 
 
@@ -82,10 +86,10 @@ class RowDifference(msgspec.Struct, frozen=True):
 
 
 class RevisionReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Comparison of a revision's rows with those of the one that it replaced.
+    """Comparison of a revision's rows with those of the one that it replaces, or would.
 
     `former`: its number. `records` and `former_records`: records that the rows of each include. `added`, `removed` and `changed`: number
-    of rows; `samples`: the first of them. `is_exact`: both had read the same records.
+    of rows; `samples`: the first of them. `is_exact`: both had read the same records. `sinks`: messages that a back-test did not send.
     """
 
     former: int
@@ -96,6 +100,12 @@ class RevisionReport(msgspec.Struct, frozen=True, kw_only=True):
     removed: int = 0
     changed: int = 0
     samples: tuple[RowDifference, ...] = ()
+    sinks: tuple[SinkReport, ...] = ()
+
+    def with_messages(self, messages: Sequence[SinkMessage], most: int) -> "RevisionReport":
+        """Return the report with messages for sinks, and at most `most` samples of each."""
+        sinks = tuple(sink.with_messages(messages, most) for sink in self.sinks)
+        return msgspec.structs.replace(self, sinks=sinks)
 
     def with_differences(self, differences: Sequence[RowDifference], most: int) -> "RevisionReport":
         """Return the report with more differences, and at most `most` samples."""

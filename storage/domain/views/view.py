@@ -142,6 +142,12 @@ class ViewQuery(msgspec.Struct, frozen=True, kw_only=True):
         """The stream that it follows."""
         return self.inputs[self.relation]
 
+    @property
+    def streams(self) -> list[str]:
+        """The streams that it reads, also as tables."""
+        of_inputs = [one.stream for one in self.inputs.values()]
+        return [*of_inputs, *(table.stream for table in self.tables.values())]
+
     def faults(self) -> list[FieldFault]:
         """Return the faults of the query, without those that only Spark sees."""
         faults = sql_faults(self.sql, (*self.inputs, *self.tables))

@@ -95,9 +95,11 @@ class JobRows(Repository):
         state: JobState | None,
         after: JobCursor | None,
         limit: int,
+        *,
+        subject: str | None = None,
     ) -> list[Job]:
         """Return jobs, the newest first, strictly after `after`; None disables a filter."""
-        filters = {"namespace": namespace, "kind": kind, "state": state}
+        filters = {"namespace": namespace, "kind": kind, "state": state, "subject": subject}
         conditions = [
             col(getattr(JobRow, name)) == value for name, value in filters.items() if value
         ]

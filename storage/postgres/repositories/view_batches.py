@@ -196,6 +196,13 @@ class LockedRevision:
             }
             await self._session.execute(query("enqueue_view_messages"), values)
 
+    async def count_messages(self, messages: Sequence[SinkMessage]) -> None:
+        """Add messages to the report of a back-test, and send none."""
+        report = self.revision.report
+        if messages and report is not None:
+            report = report.with_messages(messages, limits.VIEW_SINK_SAMPLES)
+            await self.update(report=msgspec.to_builtins(report))
+
     async def differences(self, former: str) -> AsyncIterator[Sequence[RowUpdate]]:
         """Yield the rows in which the revision differs from a former one, by key."""
         values = {"before": former, "after": self.revision.revision_id}
@@ -287,6 +294,38 @@ class ViewBatchRows(Repository):
         async with writing as session:
             await share_claim(session, claim)
             yield await _locked(session, revision_id, running)
+
+    async def begin_back_test(
+        self, revision: ViewRevision, snapshot_id: str
+    ) -> tuple[ViewRevision, ViewRevision] | None:
+        """Insert the revision of a back-test, and a snapshot of the active one, unless they exist.
+
+        Returns both; None if the view was deleted. A call that is repeated, or made by another attempt at the job, returns the same.
+        """
+        values = {
+            "revision_id": revision.revision_id,
+            "view_id": revision.view_id,
+            "query": _json(revision.query),
+            "plan": _json(revision.plan),
+            "progress": _json(revision.progress),
+            "report": _json(revision.report),
+            "snapshot_id": snapshot_id,
+        }
+        writing = self._database.writing(
+            unknown=StorageUnavailable, limit_ms=limits.VIEW_SNAPSHOT_MS_MAX
+        )
+        async with writing as session:
+            await session.execute(query("begin_view_back_test"), values)
+            ids = [revision.revision_id, snapshot_id]
+            statement = rows_of(ViewRevisionRow).where(
+                col(ViewRevisionRow.revision_id).in_(ids),
+                col(ViewRevisionRow.state) != RevisionState.DELETED.value,
+            )
+            rows = {row.revision_id: row for row in await session.execute(statement)}
+        if len(rows) < len(ids):
+            return None
+        own, snapshot = (revision_of(rows[each]) for each in ids)
+        return own, snapshot
 
     async def states(self, revision_id: str, keys: Sequence[bytes]) -> dict[bytes, StoredState]:
         """Return the states of rows by key; a key without a row is absent."""

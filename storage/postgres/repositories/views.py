@@ -197,6 +197,11 @@ class ViewRows(DefinitionTable[ViewName, View, LockedView]):
             ended = await session.execute(statement.values(state=RevisionState.DELETED.value))
             return int(ended.rowcount)  # type: ignore[attr-defined]
 
+    async def end_back_tests(self) -> None:
+        """Delete the revisions of back-tests whose jobs are over."""
+        async with self._database.autocommitting() as session:
+            await session.execute(query("end_view_back_tests"))
+
     async def trim_history(self, now_ms: int, versions_max: int, limit: int) -> int:
         """Delete versions of rows that are not kept any more, at most `limit`; return how many."""
         async with self._database.autocommitting() as session:

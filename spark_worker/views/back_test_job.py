@@ -1,0 +1,153 @@
+"""Back-test job: computes rows of another configuration, and compares them with a view's.
+
+    snapshot of the present rows ──▶ batches up to its positions ──▶ windows that have ended ──▶ differences, messages
+
+A batch commits its rows, its progress and the count of its messages together, so an attempt that is lost costs one batch.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from spark_worker.runtime.cluster import cause_of
+from spark_worker.runtime.fault_points import fault
+from spark_worker.runtime.job_context import (
+    JobContext,
+    JobStopped,
+    PermanentFailure,
+    TransientFailure,
+)
+from spark_worker.views.backlog import BatchRecords, first_positions, with_backlog
+from spark_worker.views.cohorts import capped, has_started, is_at
+from spark_worker.views.processor import BatchProcessor
+from spark_worker.views.step import (
+    ViewFailed,
+    batch_of,
+    has_news,
+    is_final,
+    start_batch,
+    tick_batch,
+)
+from storage.domain import limits
+from storage.domain.errors import StreamNotFound, StreamRecreated
+from storage.domain.jobs import LeaseLost
+from storage.domain.names import StreamName
+from storage.domain.streams.stream import StreamRead
+from storage.domain.views.plan import ViewBackTestSpec
+from storage.domain.views.progress import ViewBatch
+from storage.views.scans import ViewConflict, ViewTooLarge
+
+
+def run(work: JobContext) -> Mapping[str, Any]:
+    """Run a back-test; return its result."""
+    test = work.spec(ViewBackTestSpec)
+    work.require_spark()
+    work.acquire_long_slot()
+    try:
+        return _BackTest(work, test).run()
+    except LeaseLost:
+        raise JobStopped from None
+    except ViewConflict:
+        raise PermanentFailure("The view was deleted.") from None
+    except (StreamNotFound, StreamRecreated):
+        raise PermanentFailure("The stream was deleted.") from None
+    except (ViewFailed, ViewTooLarge) as error:
+        raise PermanentFailure(str(error)) from None
+
+
+class _BackTest:
+    """One attempt at a back-test."""
+
+    def __init__(self, work: JobContext, test: ViewBackTestSpec) -> None:
+        self._work = work
+        self._test = test
+        self._scans = work.storage.view_scans
+        self._stream = StreamName(test.spec.query.input.stream, work.job.namespace)
+        self._processor = BatchProcessor(work)
+        self._revision, self._snapshot = work.call(
+            self._scans.begin_back_test(work.job.job_id, test)
+        )
+
+    def run(self) -> Mapping[str, Any]:
+        if not has_started(self._revision):
+            created_at_ms = self._test.created_at_ms
+            starting = first_positions(
+                self._work.storage, self._stream, self._revision, created_at_ms
+            )
+            self._commit(start_batch(self._revision, self._work.call(starting)))
+        while self._advance():
+            self._work.report(self._progress())
+            self._work.call(
+                self._work.storage.jobs.save_progress(self._work.claim, self._progress())
+            )
+            fault("view_back_test.saved")
+            self._work.check()
+        self._end_windows()
+        comparing = self._scans.compare_back_test(self._work.claim, self._snapshot)
+        return {**self._progress(), "result": msgspec.to_builtins(self._work.call(comparing))}
+
+    def _progress(self) -> Mapping[str, int]:
+        return {
+            "records": self._revision.progress.counts.records,
+            "records_total": self._snapshot.progress.counts.records,
+        }
+
+    def _advance(self) -> bool:
+        """Run a batch; return False if the rows include what the snapshot includes."""
+        started = time.monotonic()
+        records = self._read()
+        if records is None:
+            return False
+        revision = self._revision
+        if reason := self._processor.prepare([revision]).get(revision.revision_id):
+            raise PermanentFailure(reason)
+        computed = self._processor.compute([revision], records)[revision.revision_id]
+        if isinstance(computed, Exception):
+            raise TransientFailure(cause_of(computed)) from computed
+        batch = batch_of(
+            revision,
+            records.read,
+            computed,
+            idle=(),
+            tables=self._processor.table_positions(revision),
+            milliseconds=int((time.monotonic() - started) * limits.SECOND_MS),
+        )
+        self._commit(batch)
+        return True
+
+    def _read(self) -> BatchRecords | None:
+        """Read what comes next; None if the snapshot includes no more."""
+        before, caps = self._revision.progress.positions, self._snapshot.progress.positions
+        if is_at(before, caps):
+            return None
+        storage = self._work.storage
+        reading = storage.record_reader.read(
+            self._stream, before, wait_ms=0, stream_id=self._revision.stream_id
+        )
+        stream = self._work.call(storage.catalog.stream(self._stream))
+        read: StreamRead = capped(self._work.call(reading), before, caps, stream)
+        if not has_news(read):
+            return None
+        if self._test.spec.into:  # a larger batch has fewer changes for sinks than the view had
+            return BatchRecords(read)
+        records_max = limits.VIEW_BACKLOG_RECORDS
+        return self._work.call(with_backlog(storage, self._stream, read, records_max, caps))
+
+    def _end_windows(self) -> None:
+        """Advance the watermark to that of the snapshot, and finish the rows that are final."""
+        revision, present = self._revision, self._snapshot.progress.watermark_ms
+        watermark_ms = revision.progress.watermark_ms
+        if watermark_ms is None:
+            return
+        has_same_input = revision.query.input == self._snapshot.query.input
+        if has_same_input and present is not None and present > watermark_ms:
+            self._commit(tick_batch(revision, present))
+        while not is_final(self._revision.progress):
+            self._commit(tick_batch(self._revision, self._revision.progress.watermark_ms or 0))
+
+    def _commit(self, batch: ViewBatch) -> None:
+        committing = self._scans.commit_back_test(self._work.claim, self._test.spec, batch)
+        progress = self._work.call(committing)
+        self._revision = msgspec.structs.replace(self._revision, progress=progress)
