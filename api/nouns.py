@@ -140,7 +140,7 @@ NOUNS: tuple[NounDeclaration, ...] = (
         "view",
         "views",
         tag="Views: rows that a SQL query over a stream keeps up to date.",
-        routes=("views", "view_rows"),
+        routes=("views", "view_rows", "view_backtests"),
         pages=("views", "view_sources"),
         page=DashboardPage("Views", "/ui/views", "v", "view:list"),
         icon="M3 4h14v12H3zM3 8h14M3 12h14M8 8v8",

@@ -1,13 +1,15 @@
 """Fields that the relations and the rows of views and of queries share."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+import msgspec
+from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339
 from api.rest.field_map import Mapped
 from api.rest.schema_base import Time
+from storage.domain.views.progress import RevisionReport
 from storage.domain.views.view import BadPolicy
 
 DeclaredColumns = Annotated[
@@ -48,6 +50,13 @@ class ViewColumnOut(Mapped):
     type: str
 
 
+class RowDifferenceOut(BaseModel):
+    """A row of a view and of another revision, such as a rebuild; null where there is none."""
+
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
 def shards_out(positions: Mapping[int, int]) -> dict[str, int]:
     """Return positions by shard, in the order of shards."""
     return {str(shard): offset for shard, offset in sorted(positions.items())}
@@ -56,3 +65,16 @@ def shards_out(positions: Mapping[int, int]) -> dict[str, int]:
 def time_out(ms: int | None) -> str | None:
     """Return a time on the wire."""
     return None if ms is None else rfc3339(ms)
+
+
+def differences_out(report: RevisionReport) -> list[RowDifferenceOut]:
+    """Return the samples of a report on the wire."""
+    return [
+        RowDifferenceOut(before=row_out(one.before), after=row_out(one.after))
+        for one in report.samples
+    ]
+
+
+def row_out(encoded: str | None) -> dict[str, Any] | None:
+    """Return a row on the wire."""
+    return None if encoded is None else msgspec.json.decode(encoded)

@@ -15,6 +15,7 @@ from api.rest.routes.queries import QUERY_ID
 from api.rest.routes.requests import REQUEST
 from api.rest.routes.sockets import SOCKET_ID
 from api.rest.routes.staged_writes import STAGED_ID
+from api.rest.routes.view_backtests import VIEW_BACK_TEST_ID
 from api.spec.examples import EXAMPLES
 from tests.arrow import arrow_stream
 
@@ -41,6 +42,7 @@ _TOLD = {
     "send_request": {"request": REQUEST},
     "run_query": {"id": QUERY_ID},
     "start_backtest_job": {"id": BACK_TEST_ID},
+    "start_view_backtest": {"id": VIEW_BACK_TEST_ID},
     "create_key": {"secret": API_KEY, "id": KEY_ID},
 }
 

@@ -37,6 +37,7 @@ ENUMERATIONS = {
     "api/admin/alerts/engine.py": "the name and the list of each kind of alert",
     "api/admin/alerts/inputs.py": "what the start page reads of each noun",
     "api/aws/sqs/errors.py": "the codes that have an error of their own in SQS",
+    "api/cli/commands/job.py": "the kinds of jobs, in the layer that lists them",
     "api/cli/reference/limits.py": "the order of the page, which has more than nouns",
     "api/http/routing.py": "the nouns with fast routes, and their metrics",
     "api/nouns.py": "the list",

@@ -27,6 +27,7 @@ class JobKindOption(StrEnum):
     COMPACT = "compact"
     REPLAY = "replay"
     BACKTEST = "backtest"
+    VIEW_BACKTEST = "view_backtest"
     QUERY = "query"
 
 

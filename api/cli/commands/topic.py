@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.descriptions.back_tests import describe_job, describe_result, start_job
+from api.cli.descriptions.back_tests import Wait, describe_job, describe_result, start_job
 from api.cli.descriptions.sections import Section, describe, rows_if_allowed, settings_section
 from api.cli.errors import CliError, ExitCode
 from api.cli.io.match_options import FilterText, Subjects, Where, match_of
@@ -241,9 +241,7 @@ def backtest(
     as_job: Annotated[
         bool, option("--job", "Evaluate all messages in a job, also archived ones.")
     ] = False,
-    wait: Annotated[
-        bool, typer.Option(help="Wait until the job completes; Ctrl-C stops waiting, not the job.")
-    ] = True,
+    wait: Wait = True,
     job_id: Annotated[str, option("--id", "Show the result of this job instead.", "ID")] = "",
 ) -> None:
     """Evaluate a match on a topic's messages.

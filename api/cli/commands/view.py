@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from api.cli.descriptions.back_tests import describe_view_job, start_view_job, wait_parameter
 from api.cli.descriptions.problems import view_problems
 from api.cli.descriptions.sections import Section, describe, settings_section
 from api.cli.grammar.parsers import StreamPosition
@@ -21,7 +22,13 @@ from api.cli.io.view_sinks import (
     sinks_of,
 )
 from api.cli.manifests.edit_verb import edit_verb
-from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs
+from api.cli.shell.definitions import (
+    Definition,
+    declare,
+    delete_verb,
+    pause_verbs,
+    put_verbs,
+)
 from api.cli.shell.options import (
     Limit,
     Prefix,
@@ -42,6 +49,11 @@ VIEWS = table("name", "stream", "late", "keep_seconds", "paused", "changed_at")
 COLUMNS = table("name", "type")
 SOURCES = table("shard", "offset", "arrival_time", "key", "data")
 BATCHES = table("batch", "at", "records", "late", "bad", "gaps", "rows", "seconds")
+BACK_TESTS = table(
+    *("id", "state"),
+    *(Column(f"result.{name}", name) for name in ("records", "added", "removed", "changed")),
+    Column("created_at", "created"),
+)
 PLANNED = ("output", "key", "window_seconds", "step_seconds", "session_gap_seconds", "aggregates")
 WAIT_S = 20
 OUTCOME = (
@@ -245,6 +257,38 @@ def rebuild(cli: Terminal, name: Name) -> None:
     number = shown["building"]["revision"] if shown["building"] else shown["revision"]
     note = f"millstream view show {name} compares the rows when it has caught up"
     cli.out.done(f"Revision {number} of view {name} is being built: {note}.", shown)
+
+
+def _back_test(cli: Terminal, /, name: str, **options: Any) -> None:
+    """Test other settings on a view's records.
+
+    A job evaluates them, and nothing is sent. The result has the rows that differ, and the messages that sinks would have got.
+    """
+    wait = options.pop("wait")
+    start_view_job(cli, name, VIEW.configuration(**options), wait=wait)
+
+
+declare(_back_test, VIEW, [wait_parameter()])
+verb(
+    view,
+    "backtest",
+    examples=["millstream view backtest page-clicks clicks --sql-file visits.sql --no-wait"],
+)(_back_test)
+
+
+@verb(view, "backtests", examples=["millstream view backtests page-clicks"])
+def back_tests(
+    cli: Terminal,
+    name: Name,
+    back_test_id: Annotated[str, option("--id", "Show the result of this one.", "ID")] = "",
+    limit: Limit = None,
+) -> None:
+    """List the last back-tests of a view."""
+    if back_test_id:
+        describe_view_job(cli, cli.call("views.get_view_backtest", name, back_test_id))
+        return
+    listed = cli.call("views.list_view_backtests", name, **fields(None, limit=limit))
+    cli.out.rows(iter(listed["items"]), BACK_TESTS)
 
 
 @verb(

@@ -76,7 +76,7 @@ def put_verbs(noun: Definition, *, create: Sequence[str], apply: Sequence[str]) 
         ("create", create_definition, ("new", NewOption), create),
         ("apply", apply_definition, ("dry_run", DryRun), apply),
     ):
-        _declare(function, noun, [_flag(*own_option)])
+        declare(function, noun, [_flag(*own_option)])
         verb(noun.app, word, examples=examples)(function)
 
 
@@ -92,7 +92,7 @@ def change_verb(noun: Definition, *examples: str, without: Collection[str]) -> N
     change.__doc__ = (
         f"Change settings of a {noun_text}.\n\nThe others stay; null resets one to its default."
     )
-    _declare(change, noun, [], without)
+    declare(change, noun, without=without)
     verb(noun.app, "change", examples=examples)(change)
 
 
@@ -142,10 +142,10 @@ def _flag(name: str, annotation: Any) -> inspect.Parameter:
     return inspect.Parameter(name, kind, default=False, annotation=annotation)
 
 
-def _declare(
+def declare(
     function: Callable[..., None],
     noun: Definition,
-    own: Sequence[inspect.Parameter],
+    own: Sequence[inspect.Parameter] = (),
     without: Collection[str] = (),
 ) -> None:
     """Give the function the options of the noun's configuration, and its own."""

@@ -31,9 +31,8 @@ BatchesMax = Annotated[int, Query(ge=1, le=limits.VIEW_BATCHES_MAX)]
 
 def _authorise(storage: Storage, principal: Principal, _: object, spec: ViewSpec) -> None:
     """Require permission to read the streams, and to write to the sinks. Raises Forbidden."""
-    authorise, query = storage.authorizer.authorise, spec.query
-    streams = [one.stream for one in query.inputs.values()]
-    for stream in (*streams, *(table.stream for table in query.tables.values())):
+    authorise = storage.authorizer.authorise
+    for stream in spec.query.streams:
         authorise(principal, Action.STREAM_READ, f"{principal.namespace}/{stream}")
     for sink in spec.into:
         action = Action.STREAM_PUT if sink.queue is None else Action.QUEUE_SEND

@@ -2,7 +2,6 @@
 
 from typing import Annotated, Any, Self
 
-import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.native.fields import moment_ms, optional_ms
@@ -14,8 +13,10 @@ from api.rest.view_fields import (
     EventTimeColumn,
     OnBad,
     Positions,
+    RowDifferenceOut,
     ViewColumnOut,
     Watermark,
+    differences_out,
     shards_out,
     time_out,
 )
@@ -367,13 +368,6 @@ class ViewProgressOut(BaseModel):
         )
 
 
-class RowDifferenceOut(BaseModel):
-    """A row before and after a rebuild; null where there is none."""
-
-    before: dict[str, Any] | None
-    after: dict[str, Any] | None
-
-
 class ViewReportOut(BaseModel):
     """Comparison of a rebuilt revision with the one that it replaced.
 
@@ -401,15 +395,8 @@ class ViewReportOut(BaseModel):
             added=report.added,
             removed=report.removed,
             changed=report.changed,
-            samples=[
-                RowDifferenceOut(before=_row(one.before), after=_row(one.after))
-                for one in report.samples
-            ],
+            samples=differences_out(report),
         )
-
-
-def _row(encoded: str | None) -> dict[str, Any] | None:
-    return None if encoded is None else msgspec.json.decode(encoded)
 
 
 class ViewRevisionOut(BaseModel):

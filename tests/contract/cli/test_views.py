@@ -96,6 +96,26 @@ def test_sources_of_a_row_are_printed(client, view, record):
     assert "all 1 columns of the key" in refused.err
 
 
+def test_back_test_is_printed_and_listed(view, record):
+    millstream("view", "rows", view, "--after", record)
+    other = SQL.replace("clicks", "visits")
+    options = ("--columns", "page string", "--into", "queue:alerts", "--when", "visits > 0")
+
+    shown = millstream("view", "backtest", view, view, other, *options).out
+    started = millstream("view", "backtest", view, view, other, "--no-wait")
+    listed = millstream("view", "backtests", view, "-o", "json").json
+    first = listed[-1]
+    again = millstream("view", "backtests", view, "--id", first["id"], "-o", "json").json
+    missing = millstream("view", "backtests", view, "--id", "nothing")
+
+    assert "queue:alerts" in shown
+    assert '{"page":"home","visits":1}' in shown
+    assert f"millstream view backtests {view} --id " in started.out
+    assert len(listed) == 2
+    assert (again["result"]["changed"], again["problems"]) == (2, [])
+    assert missing.code == 3
+
+
 def test_view_is_rebuilt_and_rolled_back(client, view, record):
     def has_revision(number):
         return lambda: client.get(f"/v1/views/{view}").json()["revision"] == number

@@ -48,10 +48,14 @@ const paused = (await view.pause()).paused;
 const state = (await view.details()).state;
 await view.resume();
 const batches = (await view.batches()).length;
+const backTest = await view.startBacktest({ sql: config.sql, from: config.from });
+let tested;
+for await (tested of backTest.watch()) { }
+const compared = [tested.result.exact, tested.result.changed, (await view.backtests())[0].id === backTest.id, backTest.view];
 await view.delete();
 const gone = await view.details().catch((error) => error instanceof NotFound);
 console.log(JSON.stringify({
-  created: [made.created, again.created], key: made.key, rows, sources, same: [page, then, at].map((one) => one.rows.length), listed, paused, state, batches, gone, former,
+  created: [made.created, again.created], key: made.key, rows, sources, same: [page, then, at].map((one) => one.rows.length), listed, paused, state, batches, gone, former, compared,
   change: change.json(),
 }));
 """.replace("SQL", repr(SQL))
@@ -157,6 +161,30 @@ def test_view_is_rebuilt_and_rolled_back(millstream: Millstream, stream: str):
     assert view.details().former is not None
 
 
+def test_configuration_is_back_tested(millstream: Millstream, stream: str):
+    view = millstream.view(stream)
+    read: Mapping[str, ViewInputConfigParams] = {"c": {"stream": stream}}
+    view.create(SQL, read)
+    millstream.stream(stream).put({"page": "a"})
+    place = millstream.stream(stream).put({"page": "a"})
+    view.read(after=f"{place.shard}:{place.offset}", wait_seconds=10)
+
+    started = view.start_backtest(
+        SQL.replace("clicks", "visits"), read, into=[{"queue": "alerts", "when": "visits > 1"}]
+    )
+    [*_, done] = started.watch(0.05)
+
+    assert done.result is not None
+    assert (done.state, done.result.exact, done.result.changed) == ("done", True, 1)
+    [sample] = done.result.samples
+    assert sample.after is not None
+    assert sample.after.to_dict() == {"page": "a", "visits": 2}
+    [sink] = done.result.sinks
+    assert (sink.sink, sink.messages, sink.samples[0].change) == ("queue:alerts", 1, "insert")
+    assert [one.id for one in view.backtests()] == [started.id]
+    assert view.backtest(started.id).status().result == done.result
+
+
 def test_sinks_get_changes(millstream: Millstream, stream: str):
     view, queue = millstream.view(stream), millstream.queue(f"{stream}-alerts")
     changes = millstream.stream(f"{stream}-changes")
@@ -219,6 +247,7 @@ def test_view_is_used_from_typescript(service_url: str, stream: str):
         "batches": 1,
         "gone": True,
         "former": True,
+        "compared": [True, 0, True, stream],
         "change": {
             "change": "insert",
             "row": {"page": "home", "clicks": 1},

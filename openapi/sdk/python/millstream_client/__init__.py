@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from millstream_client.aio.backtests import AsyncBackTestJob
+    from millstream_client.aio.backtests import AsyncBackTestJob, AsyncViewBackTest
     from millstream_client.aio.client import AsyncMillstream
     from millstream_client.aio.groups import AsyncGroup, AsyncMember
     from millstream_client.aio.messages import AsyncMessage
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from millstream_client.records import Appended, Gap, NewRecord, Record
     from millstream_client.requests import Reply
     from millstream_client.retries import Retries
-    from millstream_client.sync.backtests import BackTestJob
+    from millstream_client.sync.backtests import BackTestJob, ViewBackTest
     from millstream_client.sync.client import Millstream
     from millstream_client.sync.groups import Group, Member
     from millstream_client.sync.messages import Message
@@ -91,6 +91,7 @@ __all__ = [
     "AsyncSubscription",
     "AsyncTopic",
     "AsyncView",
+    "AsyncViewBackTest",
     "AsyncWorker",
     "BackTestJob",
     "BadRequest",
@@ -142,11 +143,12 @@ __all__ = [
     "Unauthenticated",
     "Unavailable",
     "View",
+    "ViewBackTest",
     "Worker",
 ]
 
 _NAMES = {
-    "aio.backtests": ("AsyncBackTestJob",),
+    "aio.backtests": ("AsyncBackTestJob", "AsyncViewBackTest"),
     "aio.client": ("AsyncMillstream",),
     "aio.groups": ("AsyncGroup", "AsyncMember"),
     "aio.messages": ("AsyncMessage",),
@@ -191,7 +193,7 @@ _NAMES = {
     "requests": ("Reply",),
     "records": ("Appended", "Gap", "NewRecord", "Record"),
     "retries": ("Retries",),
-    "sync.backtests": ("BackTestJob",),
+    "sync.backtests": ("BackTestJob", "ViewBackTest"),
     "sync.client": ("Millstream",),
     "sync.groups": ("Group", "Member"),
     "sync.messages": ("Message",),

@@ -26,7 +26,7 @@ export type { MessageFilter } from './nouns/filters.js';
 export type { ReadOptions, RecordPage, Start } from './nouns/stream-reads.js';
 export { Group, type Offsets } from './nouns/group.js';
 export { type BatchesOptions, type FetchOptions, type GroupRead, Member } from './nouns/member.js';
-export { BackTestJob } from './nouns/backtest.js';
+export { BackTestJob, ViewBackTest } from './nouns/backtest.js';
 export { Replay, Replays } from './nouns/replay.js';
 export type { WatchOptions } from './nouns/watch.js';
 export { Job } from './nouns/job.js';

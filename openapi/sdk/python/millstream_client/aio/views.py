@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
+from millstream_client.aio.backtests import AsyncViewBackTest
 from millstream_client.aio.definitions import create
 from millstream_client.aio.resources import AsyncResource
 from millstream_client.core.api.views.delete_view import delete_view
 from millstream_client.core.api.views.get_view import get_view
+from millstream_client.core.api.views.list_view_backtests import list_view_backtests
 from millstream_client.core.api.views.list_view_batches import list_view_batches
 from millstream_client.core.api.views.list_view_sources import list_view_sources
 from millstream_client.core.api.views.pause_view import pause_view
@@ -17,6 +19,7 @@ from millstream_client.core.api.views.read_view_rows import read_view_rows
 from millstream_client.core.api.views.rebuild_view import rebuild_view
 from millstream_client.core.api.views.resume_view import resume_view
 from millstream_client.core.api.views.roll_back_view import roll_back_view
+from millstream_client.core.api.views.start_view_backtest import start_view_backtest
 from millstream_client.core.models.row_order import RowOrder
 from millstream_client.core.models.view_config import ViewConfig
 from millstream_client.core.models.view_config_from import ViewConfigFrom
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from millstream_client.calls import Call
+    from millstream_client.core.models.view_back_test_out import ViewBackTestOut
     from millstream_client.core.models.view_batch_out import ViewBatchOut
     from millstream_client.core.models.view_detail import ViewDetail
     from millstream_client.core.models.view_out import ViewOut
@@ -88,6 +92,31 @@ class AsyncView(AsyncResource):
         inputs = {name: dict(fields) for name, fields in from_.items()}
         call = put_view(self.name, body=ViewConfig(sql, ViewConfigFrom()), **conditions)
         return replace(call, json={"sql": sql, "from": inputs, **config})
+
+    async def start_backtest(
+        self,
+        sql: str,
+        from_: Mapping[str, ViewInputConfigParams],
+        **config: Unpack[ViewConfigParams],
+    ) -> AsyncViewBackTest:
+        """Start a job that evaluates a configuration over the records that the view includes.
+
+        Nothing is stored in the view and nothing is sent. The result has the rows that differ, and the messages that the sinks would have
+        got. If the same back-test runs already, return that job; raises Refused if another one does.
+        """
+        inputs = {name: dict(fields) for name, fields in from_.items()}
+        call = start_view_backtest(self.name, body=ViewConfig(sql, ViewConfigFrom()))
+        request = {"sql": sql, "from": inputs, **config}
+        started = await self.transport.call(replace(call, json=request))
+        return self.backtest(started.id)
+
+    def backtest(self, id: str) -> AsyncViewBackTest:
+        """Return a back-test of the view by its id; no call is made."""
+        return AsyncViewBackTest(self.transport, self.name, id)
+
+    async def backtests(self, limit: int = BATCHES) -> list[ViewBackTestOut]:
+        """Return the last back-tests, newest first."""
+        return (await self.transport.call(list_view_backtests(self.name, limit=limit))).items
 
     async def details(self) -> ViewDetail:
         """Return the configuration, the plan, the state, and what the rows include."""

@@ -1,17 +1,20 @@
 # Generated from aio/backtests.py by `make sdk`; changes are lost.
-"""Back-tests that run as jobs."""
+"""Back-tests that run as jobs: of matches, and of views."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from millstream_client.core.api.jobs.cancel_job import cancel_job
 from millstream_client.core.api.jobs.retry_job import retry_job
 from millstream_client.core.api.topics.get_backtest_job import get_backtest_job
+from millstream_client.core.api.views.get_view_backtest import get_view_backtest
+from millstream_client.core.models.back_test_job_out import BackTestJobOut
+from millstream_client.core.models.view_back_test_out import ViewBackTestOut
 
 if TYPE_CHECKING:
-    from millstream_client.core.models.back_test_job_out import BackTestJobOut
+    from millstream_client.calls import Call
     from millstream_client.core.models.job_out import JobOut
     from millstream_client.retries import Retries
     from millstream_client.sync.transport import Transport
@@ -20,29 +23,38 @@ OVER = frozenset({"done", "failed", "cancelled"})
 LOOK_S = 0.5
 
 
-class BackTestJob:
-    """A back-test that runs as a job, whether it exists or not. Raises MillstreamError."""
+Status = TypeVar("Status", BackTestJobOut, ViewBackTestOut)
 
-    def __init__(self, transport: Transport, topic: str, id: str) -> None:
+
+class BackTest(Generic[Status]):
+    """A back-test that runs as a job, whether it exists or not. Raises MillstreamError.
+
+    `of` names what it is a back-test of.
+    """
+
+    def __init__(self, transport: Transport, of: str, id: str) -> None:
         self.transport = transport
-        self.topic = topic
+        self.of = of
         self.id = id
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.topic} {self.id}>"
+        return f"<{type(self).__name__} {self.of} {self.id}>"
 
     def with_options(
         self, *, timeout_seconds: float | None = None, retries: Retries | None = None
     ) -> Self:
         """Return the same job whose calls have another time limit or other retries."""
         options = self.transport.with_options(timeout_seconds, retries, None)
-        return type(self)(options, self.topic, self.id)
+        return type(self)(options, self.of, self.id)
 
-    def status(self) -> BackTestJobOut:
+    def _get(self) -> Call[Status]:
+        raise NotImplementedError
+
+    def status(self) -> Status:
         """Return the state, and the result so far."""
-        return self.transport.call(get_backtest_job(self.topic, self.id))
+        return self.transport.call(self._get())
 
-    def watch(self, every_seconds: float = LOOK_S) -> Iterator[BackTestJobOut]:
+    def watch(self, every_seconds: float = LOOK_S) -> Iterator[Status]:
         """Yield the status repeatedly until the job has ended."""
         while True:
             status = self.status()
@@ -58,3 +70,22 @@ class BackTestJob:
     def retry(self) -> JobOut:
         """Retry a failed job from where it stopped."""
         return self.transport.call(retry_job(self.id))
+
+
+class BackTestJob(BackTest[BackTestJobOut]):
+    """A match, evaluated on all messages of a topic. Raises MillstreamError."""
+
+    @property
+    def topic(self) -> str:
+        """Name of the topic."""
+        return self.of
+
+    def _get(self) -> Call[BackTestJobOut]:
+        return get_backtest_job(self.of, self.id)
+
+
+class ViewBackTest(BackTest[ViewBackTestOut]):
+    """A configuration, evaluated over the records of a view. Raises MillstreamError."""
+
+    def _get(self) -> Call[ViewBackTestOut]:
+        return get_view_backtest(self.of, self.id)

@@ -894,6 +894,13 @@ export type BrowsedMessages = {
 };
 
 /**
+ * ChangeKind
+ *
+ * Kind of a change. final: a row of an ended window; correction: a later change of it.
+ */
+export type ChangeKind = 'insert' | 'update' | 'delete' | 'final' | 'correction';
+
+/**
  * ChildOut
  *
  * A shard that continues where its parents were closed: read it after all of them.
@@ -2225,7 +2232,7 @@ export type JobDetail = {
  *
  * Type of a job.
  */
-export type JobKind = 'archive' | 'compact' | 'replay' | 'backtest' | 'view_plan' | 'view_search' | 'view_scan' | 'query';
+export type JobKind = 'archive' | 'compact' | 'replay' | 'backtest' | 'view_plan' | 'view_search' | 'view_scan' | 'view_backtest' | 'query';
 
 /**
  * JobOut
@@ -7552,7 +7559,7 @@ export type RouteTargetOut = {
 /**
  * RowDifferenceOut
  *
- * A row before and after a rebuild; null where there is none.
+ * A row of a view and of another revision, such as a rebuild; null where there is none.
  */
 export type RowDifferenceOut = {
     /**
@@ -10031,6 +10038,183 @@ export type ViewAsOf = {
      * Changed At
      */
     changed_at: string | null;
+};
+
+/**
+ * ViewBackTestList
+ *
+ * The last back-tests of a view, the newest first.
+ */
+export type ViewBackTestList = {
+    /**
+     * Items
+     */
+    items: Array<ViewBackTestOut>;
+};
+
+/**
+ * ViewBackTestMessage
+ *
+ * Message that a sink would have got: a change of a row, with the row's key.
+ */
+export type ViewBackTestMessage = {
+    change: ChangeKind;
+    /**
+     * Key
+     */
+    key: string;
+    /**
+     * Row
+     */
+    row: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * Before
+     */
+    before: {
+        [key: string]: unknown;
+    } | null;
+};
+
+/**
+ * ViewBackTestOut
+ *
+ * A back-test of a view, which runs as a job.
+ */
+export type ViewBackTestOut = {
+    /**
+     * Id
+     *
+     * Id of the job, by which it is cancelled and retried.
+     */
+    id: string;
+    /**
+     * View
+     */
+    view: string;
+    state: JobState;
+    /**
+     * Pending action.
+     */
+    requested_state: RequestedState;
+    /**
+     * Why the job makes no progress; null if it does.
+     */
+    waiting_for: WaitReason | null;
+    /**
+     * Attempt
+     */
+    attempt: number;
+    /**
+     * Failure
+     *
+     * Error of the last failed attempt; empty if none failed.
+     */
+    failure: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Started At
+     */
+    started_at: string | null;
+    /**
+     * Ended At
+     */
+    ended_at: string | null;
+    /**
+     * Sql
+     */
+    sql: string;
+    /**
+     * Records
+     *
+     * Records that were evaluated.
+     */
+    records: number;
+    /**
+     * Records Total
+     *
+     * Records of the view's rows; null before the job has begun.
+     */
+    records_total: number | null;
+    /**
+     * Null until the job is done.
+     */
+    result: ViewBackTestResult | null;
+};
+
+/**
+ * ViewBackTestResult
+ *
+ * Comparison of the rows of a back-test with those that the view had when it began.
+ *
+ * `exact`: both include the stream up to the same offsets. Fewer `records` than `view_records`: the configuration starts later, or
+ * retention has deleted the others. `samples` are the first rows that differ, at most 20: `before` is the view's.
+ */
+export type ViewBackTestResult = {
+    /**
+     * Revision
+     *
+     * Number of the view's revision.
+     */
+    revision: number;
+    /**
+     * Exact
+     */
+    exact: boolean;
+    /**
+     * Records
+     */
+    records: number;
+    /**
+     * View Records
+     */
+    view_records: number;
+    /**
+     * Added
+     */
+    added: number;
+    /**
+     * Removed
+     */
+    removed: number;
+    /**
+     * Changed
+     */
+    changed: number;
+    /**
+     * Samples
+     */
+    samples: Array<RowDifferenceOut>;
+    /**
+     * Sinks
+     */
+    sinks: Array<ViewBackTestSink>;
+};
+
+/**
+ * ViewBackTestSink
+ *
+ * Messages that a sink would have got: their number, and the first of them, at most 5.
+ */
+export type ViewBackTestSink = {
+    /**
+     * Sink
+     *
+     * Kind and name, such as `queue:alerts`.
+     */
+    sink: string;
+    /**
+     * Messages
+     */
+    messages: number;
+    /**
+     * Samples
+     */
+    samples: Array<ViewBackTestMessage>;
 };
 
 /**
@@ -18835,6 +19019,102 @@ export type PutViewResponses = {
 };
 
 export type PutViewResponse = PutViewResponses[keyof PutViewResponses];
+
+export type ListViewBacktestsData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        view: string;
+    };
+    query?: {
+        limit?: number;
+    };
+    url: '/v1/views/{view}/backtests';
+};
+
+export type ListViewBacktestsErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListViewBacktestsError = ListViewBacktestsErrors[keyof ListViewBacktestsErrors];
+
+export type ListViewBacktestsResponses = {
+    /**
+     * Successful Response
+     */
+    200: ViewBackTestList;
+};
+
+export type ListViewBacktestsResponse = ListViewBacktestsResponses[keyof ListViewBacktestsResponses];
+
+export type StartViewBacktestData = {
+    body: ViewConfig;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        view: string;
+    };
+    query?: never;
+    url: '/v1/views/{view}/backtests';
+};
+
+export type StartViewBacktestErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type StartViewBacktestError = StartViewBacktestErrors[keyof StartViewBacktestErrors];
+
+export type StartViewBacktestResponses = {
+    /**
+     * Successful Response
+     */
+    202: ViewBackTestOut;
+};
+
+export type StartViewBacktestResponse = StartViewBacktestResponses[keyof StartViewBacktestResponses];
+
+export type GetViewBacktestData = {
+    body?: never;
+    path: {
+        /**
+         * As returned when it was started.
+         */
+        backtest: string;
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        view: string;
+    };
+    query?: never;
+    url: '/v1/views/{view}/backtests/{backtest}';
+};
+
+export type GetViewBacktestErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetViewBacktestError = GetViewBacktestErrors[keyof GetViewBacktestErrors];
+
+export type GetViewBacktestResponses = {
+    /**
+     * Successful Response
+     */
+    200: ViewBackTestOut;
+};
+
+export type GetViewBacktestResponse = GetViewBacktestResponses[keyof GetViewBacktestResponses];
 
 export type ListViewBatchesData = {
     body?: never;

@@ -3,6 +3,7 @@
 import {
   deleteView,
   getView,
+  listViewBacktests,
   listViewBatches,
   listViewSources,
   pauseView,
@@ -11,10 +12,21 @@ import {
   rebuildView,
   resumeView,
   rollBackView,
+  startViewBacktest,
 } from '../generated/sdk.gen.js';
-import type { ViewBatchOut, ViewConfig, ViewDetail, ViewOut, ViewRowsOut, ViewSourcesOut, ViewStored } from '../generated/types.gen.js';
+import type {
+  ViewBackTestOut,
+  ViewBatchOut,
+  ViewConfig,
+  ViewDetail,
+  ViewOut,
+  ViewRowsOut,
+  ViewSourcesOut,
+  ViewStored,
+} from '../generated/types.gen.js';
 import type { CallOptions } from '../transport/settings.js';
 import type { Transport } from '../transport/transport.js';
+import { ViewBackTest } from './backtest.js';
 import { type ApplyOptions, CREATE, type CreateOptions, created } from './definitions.js';
 import { PAGE } from './pages.js';
 
@@ -183,6 +195,26 @@ export class View {
    */
   async rebuild(): Promise<ViewDetail> {
     return (await rebuildView(this.#at)).data;
+  }
+
+  /**
+   * Start a job that evaluates a configuration over the records that the view includes: nothing is stored in the view, and nothing is sent.
+   *
+   * The result has the rows that differ, and the messages that the sinks would have got. If the same back-test runs already, return that
+   * job; throws Refused if another one does.
+   */
+  async startBacktest(config: ViewConfig): Promise<ViewBackTest> {
+    return this.backtest((await startViewBacktest({ ...this.#at, body: config })).data.id);
+  }
+
+  /** Return a back-test of the view, whether it exists or not. */
+  backtest(id: string): ViewBackTest {
+    return new ViewBackTest(this.#transport, this.name, id);
+  }
+
+  /** Return the last back-tests, newest first. */
+  async backtests(limit?: number): Promise<ViewBackTestOut[]> {
+    return (await listViewBacktests({ ...this.#at, query: { limit } })).data.items;
   }
 
   /** Delete the view and its rows; the stream stays. */

@@ -7,6 +7,7 @@ class JobKind(StrEnum):
     COMPACT = "compact"
     QUERY = "query"
     REPLAY = "replay"
+    VIEW_BACKTEST = "view_backtest"
     VIEW_PLAN = "view_plan"
     VIEW_SCAN = "view_scan"
     VIEW_SEARCH = "view_search"

@@ -16,7 +16,7 @@ T = TypeVar("T", bound="RowDifferenceOut")
 
 @_attrs_define
 class RowDifferenceOut:
-    """A row before and after a rebuild; null where there is none.
+    """A row of a view and of another revision, such as a rebuild; null where there is none.
 
     Attributes:
         before (None | RowDifferenceOutBefore):
