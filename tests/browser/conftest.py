@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 from api.config.settings import Settings
 from storage.access.secret_box import new_key
@@ -40,6 +40,7 @@ FLAGS = [
     f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1",
 ]
 PATIENCE_MS = 1_000 * PATIENCE_S
+expect.set_options(timeout=PATIENCE_MS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

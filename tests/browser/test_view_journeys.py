@@ -2,15 +2,19 @@
 
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from storage.bootstrap import Storage
+from storage.domain.jobs import JobKind, JobState
+from storage.domain.limits import HOUR_MS
 from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName, ViewName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import StreamSpec
+from storage.domain.views.plan import ViewBackTestSpec
 from storage.domain.views.rows import RowQuery
 from storage.domain.views.sink import ViewSink
 from storage.domain.views.sources import SourceMode
@@ -122,6 +126,51 @@ async def test_view_is_rebuilt_and_rolled_back(page: Page, service: Service):
         await press(page, "Roll back")
         await eventually(lambda: revision_of(service.storage), 3)
     assert faults == []
+
+
+@pytest.mark.usefixtures("view")
+async def test_configuration_is_back_tested(page: Page, service: Service):
+    storage = service.storage
+    async with view_worker(service.settings):
+        await page.goto("/ui/views/visits")
+        await press(page, "Back-test…")
+        dialog = page.locator("dialog[open]")
+        await dialog.locator("[name=sql]").fill(
+            "select page, count(*) as seen from c group by page"
+        )
+        await dialog.locator("[name=into]").fill('[{"queue": "new-alerts", "when": "seen > 1"}]')
+        await look(page, "journey-view-backtest")
+        await press(page, "Evaluate")
+        tests = page.locator("table", has_text="Rows added")
+        await eventually(lambda: states_of_back_tests(storage), [JobState.DONE])
+        await expect(tests.locator("tbody tr")).to_have_count(1)
+        await expect(tests).to_contain_text("1 message for queue:new-alerts")
+        await tests.locator("summary").click()
+        await expect(tests).to_contain_text('{"page":"/shop/pears","seen":2}')
+        faults = await faults_of_looks(page, "journey-view-backtests")
+    view, active, *_ = await storage.views.status(VIEW)
+    await storage.jobs.submit(
+        "default",
+        JobKind.VIEW_BACK_TEST,
+        VIEW.name,
+        msgspec.to_builtins(
+            ViewBackTestSpec(
+                view_id=view.view_id,
+                created_at_ms=view.created_at_ms,
+                spec=view.spec,
+                plan=active.plan,
+            )
+        ),
+        delay_ms=HOUR_MS,
+    )
+    await page.reload()
+    await expect(tests.locator("tbody tr").first).to_contain_text("Queued")
+    assert faults == []
+    assert "visits" in view.spec.query.sql
+
+
+async def states_of_back_tests(storage: Storage) -> list[JobState]:
+    return [one.job.state for one in await storage.view_back_tests.recent(VIEW, 5)]
 
 
 @pytest.mark.usefixtures("view")

@@ -25,12 +25,14 @@ from storage.domain.views.rows import RowQuery
 from storage.domain.views.sink import Emit, SinkState, ViewSink
 from storage.domain.views.sources import SourceMode
 from storage.domain.views.state import ViewState, state_of
+from storage.views.back_tests import ViewBackTest
 from storage.views.engine import ViewStatus
 
 router = APIRouter(prefix="/ui/views", include_in_schema=False, route_class=PageRoute)
 
 SEE = Depends(may(Action.VIEW_LIST))
 BATCHES_LISTED = 20
+BACK_TESTS_LISTED = 5
 _LABELS = {
     ViewState.RUNNING: ("ok", "Running"),
     ViewState.BUILDING: ("info", "Building"),
@@ -116,8 +118,9 @@ async def show_view(
     status, batches = await asyncio.gather(
         engine.status(view), engine.batches(view, BATCHES_LISTED)
     )
-    rows = None
+    rows, back_tests = None, list[ViewBackTest]()
     if context.may(Action.VIEW_READ, view.name):
+        back_tests = await context.storage.view_back_tests.recent(view, BACK_TESTS_LISTED)
         query = replace(_selection(status.active.plan, key), at_batch=batch)
         rows = await _rows(context, view, query)
     return context.render(
@@ -131,6 +134,7 @@ async def show_view(
         sinks=list(map(ListedSink, status.view.spec.into, status.sinks)),
         into=msgspec.to_builtins(status.view.spec.into),
         batches=batches,
+        back_tests=back_tests,
         rows=rows,
         key=key,
         batch=batch,
