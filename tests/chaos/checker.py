@@ -163,6 +163,7 @@ VIEW_INVARIANTS: tuple[Invariant, ...] = (
     views.sources_are_tight(TALLY),
     views.rebuild_has_equal_rows(TALLY),
     views.history_is_what_was_read(TALLY),
+    views.back_tests_have_the_same_rows(TALLY),
 )
 
 ARCHIVE_INVARIANTS: tuple[Invariant, ...] = (

@@ -72,6 +72,7 @@ class Kind(StrEnum):
     VIEW_SOURCES = "view_sources"
     """Ranges of the sources of a view's rows; `counts` has `<shard> first`, `last` and `records` of each."""
     VIEW_HISTORY = "view_history"
+    VIEW_BACK_TEST = "view_back_test"
     """Rows of a view after an earlier batch; `counts` has 1 as `same` if they are those that a read returned then."""
     VIEW_CHANGES = "view_changes"
     """Rows that the changes in a sink of a view add up to; -1 after a change of another row."""

@@ -31,24 +31,47 @@ _QUERIES = (
 """Queries with the same rows: a change of them builds another revision."""
 
 
+_COMPARED = ("exact", "records", "view_records", "added", "removed", "changed")
+
+
+def _body(query: int) -> dict[str, Any]:
+    """Return the configuration of the view with one of its queries."""
+    return {
+        "sql": _QUERIES[query],
+        "from": {"c": {"stream": EVENTS}},
+        "sources": "range",
+        "keep_former_seconds": 3600,
+        "history_seconds": 3600,
+        "into": [{"stream": TALLY_CHANGES}],
+    }
+
+
 class Tally:
     """The view, and the stream that gets the changes of its rows."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
         self._seen: dict[str, Any] | None = None
+        self._back_test = ""
 
     async def put(self, query: int) -> None:
         """Put the view with one of its queries; a worker plans it first."""
-        body = {
-            "sql": _QUERIES[query],
-            "from": {"c": {"stream": EVENTS}},
-            "sources": "range",
-            "keep_former_seconds": 3600,
-            "history_seconds": 3600,
-            "into": [{"stream": TALLY_CHANGES}],
-        }
-        await _insist(self._caller, "PUT", _PATH, body)
+        await _insist(self._caller, "PUT", _PATH, _body(query))
+
+    async def back_test(self, query: int) -> None:
+        """Start a back-test, or record the result of the one that was started last."""
+        path = f"{_PATH}/backtests"
+        if not self._back_test:
+            answer = await _insist(self._caller, "POST", path, _body(query), statuses={202, 409})
+            self._back_test = answer.json()["id"] if answer.is_success else ""
+            return
+        invoked = self._caller.history.now()
+        told = (await _insist(self._caller, "GET", f"{path}/{self._back_test}")).json()
+        if told["state"] == "done":
+            counts = {name: int(told["result"][name]) for name in _COMPARED}
+            self._caller.went_well(Kind.VIEW_BACK_TEST, TALLY, invoked, Told(counts=counts))
+        if told["state"] in ("done", "failed"):
+            self._back_test = ""
 
     async def put_sink(self) -> None:
         """Create the stream that gets the changes."""
@@ -85,6 +108,7 @@ async def change(stage: Stage, _: str, tally: Tally, chance: Random) -> None:
         for _nth in range(LOOKS):
             await stage.pause(chance, CHANGE_S / LOOKS)
             await tally.look()
+            await tally.back_test(chance.randrange(len(_QUERIES)))
         match chance.choice(("put", "put", "rebuilds", "rollbacks")):
             case "put":
                 await tally.put(chance.randrange(len(_QUERIES)))

@@ -1,10 +1,13 @@
-"""Invariants of views: V3, V4, V7, V11, V19 and V21."""
+"""Invariants of views: V3, V4, V7, V11, V19, V21 and V22."""
 
 from collections import defaultdict
 from collections.abc import Callable
 
 from tests.chaos.checking.findings import Finding, Operations, answers, ok
 from tests.chaos.history import READS, Kind
+
+_SAME = {"exact": 1, "added": 0, "removed": 0, "changed": 0}
+"""Comparison of equal rows of the same records."""
 
 
 def rows_count_each_record_once(view: str) -> Callable[[Operations], Finding]:
@@ -51,10 +54,9 @@ def rebuild_has_equal_rows(view: str) -> Callable[[Operations], Finding]:
 
     def check(history: Operations) -> Finding:
         report = _counts(history, Kind.VIEW_REBUILD, view)
-        expected = {"exact": 1, "added": 0, "removed": 0, "changed": 0}
         wrong = [
             f"{name} of the rebuild of {view} is {report.get(name)}, not {value}"
-            for name, value in expected.items()
+            for name, value in _SAME.items()
             if report and report.get(name) != value
         ]
         return Finding("V19 a rebuild has equal rows", report.get("records", 0), tuple(wrong))
@@ -73,6 +75,22 @@ def history_is_what_was_read(view: str) -> Callable[[Operations], Finding]:
             if not one.counts["same"]
         ]
         return Finding("V21 earlier rows of a view stay", len(reads), tuple(wrong))
+
+    return check
+
+
+def back_tests_have_the_same_rows(view: str) -> Callable[[Operations], Finding]:
+    """V22: a back-test with the query of a view has the rows that the view had, of the same records."""
+
+    def check(history: Operations) -> Finding:
+        done = [one for one in ok(history, Kind.VIEW_BACK_TEST) if one.log == view]
+        wrong = [
+            f"a back-test of {view} has {name} {one.counts[name]}, not {value} (read at {one.invoked:.1f} s)"
+            for one in done
+            for name, value in {**_SAME, "records": one.counts["view_records"]}.items()
+            if one.counts[name] != value
+        ]
+        return Finding("V22 a back-test has equal rows", len(done), tuple(wrong))
 
     return check
 

@@ -52,6 +52,7 @@ def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
     TIGHT,
     REBUILT,
     UNCHANGED,
+    TESTED,
 ) = checker.TOPIC_INVARIANTS
 
 
@@ -317,8 +318,14 @@ def view_history(same: int = 1) -> Operation:
     return op(Kind.VIEW_HISTORY, 9, log=checker.TALLY, counts={"same": same})
 
 
+def view_back_test(**counts: int) -> Operation:
+    result = {"exact": 1, "records": 4, "view_records": 4, "added": 0, "removed": 0, "changed": 0}
+    return op(Kind.VIEW_BACK_TEST, 9, log=checker.TALLY, counts=result | counts)
+
+
 COUNTED = [
     view_rebuild(),
+    view_back_test(),
     view_history(),
     view_rows(**{"0": 3, "1": 1}),
     view_changes(**{"0": 3, "1": 1}),
