@@ -34,8 +34,11 @@ from storage.domain.views.sink import Emit, SinkState
 from storage.domain.views.view import View, ViewQuery, ViewSpec
 from storage.jobs import Jobs
 from storage.postgres.repositories.views import LockedView, ViewRows, ViewWithRevision
+from storage.postgres.repositories.views import ViewWithRevision as StoppedView
 from storage.views.query_planner import ViewQueryPlanner
 from storage.views.sinks import ViewSinks
+
+__all__ = ["StoppedView", "ViewStatus", "Views"]
 
 logger = logging.getLogger(__name__)
 
@@ -210,6 +213,14 @@ class Views:
             )
             for view_id, view in views.items()
         ]
+
+    async def stopped(self, namespace: str) -> list[StoppedView]:
+        """Return views, each with a revision that has stopped: the active one if it has.
+
+        At most VIEWS_STOPPED_MAX revisions are looked at. Views that are paused are left out.
+        """
+        stopped = await self._rows.stopped(namespace, limits.VIEWS_STOPPED_MAX)
+        return [*{one.view.view_id: one for one in reversed(stopped)}.values()][::-1]
 
     async def plan_of(self, view: View) -> ViewPlan:
         """Return the plan of a view that was put, or would be by a dry run."""

@@ -21,6 +21,7 @@ from storage.domain.timeseries.samples import GroupSample, QueueSample, StreamSa
 from storage.domain.topics.report import RouteProgress
 from storage.domain.webhooks import Webhook
 from storage.mirrors.engine import MirrorLag
+from storage.views.engine import StoppedView
 from storage.views.sinks import SinkBehind
 
 WAITS_LONG_MS = 5 * limits.MINUTE_MS
@@ -186,6 +187,7 @@ class AlertInputs(msgspec.Struct, frozen=True, kw_only=True):
     routes: Sequence[RouteProgress] = ()
     has_topics: bool = False
     sinks: Sequence[SinkBehind] = ()
+    stopped_views: Sequence[StoppedView] = ()
     failed_jobs: Sequence[Job]
     unserved_jobs: Sequence[Job]
     processes: Sequence[ProcessSeen]

@@ -17,7 +17,7 @@ from api.admin.alerts.groups import group_alerts
 from api.admin.alerts.queues import queue_alerts
 from api.admin.alerts.routes import route_alerts
 from api.admin.alerts.sources import source_alerts
-from api.admin.alerts.views import sink_alert
+from api.admin.alerts.views import sink_alert, stopped_alert
 from storage.domain.alerts.kinds import AlertKind, AlertSubject, Severity
 from storage.domain.alerts.mutes import AlertMute, can_mute
 
@@ -55,6 +55,7 @@ LABELS = {
     AlertKind.SOURCE_REJECTING: "sources that reject requests",
     AlertKind.ROUTE_FAILING: "failing routes of topics",
     AlertKind.ROUTE_BEHIND: "routes of topics falling behind",
+    AlertKind.VIEW_STOPPED: "stopped views",
     AlertKind.VIEW_SINK_FAILING: "failing sinks of views",
     AlertKind.VIEW_SINK_BEHIND: "sinks of views falling behind",
     AlertKind.MIRROR_FAILING: "failing mirrors",
@@ -182,6 +183,8 @@ def _candidates(inputs: AlertInputs) -> Iterator[AlertCandidate]:
         yield from source_alerts(source, inputs.now_ms)
     for route in inputs.routes:
         yield from route_alerts(route, inputs.now_ms)
+    for stopped in inputs.stopped_views:
+        yield stopped_alert(stopped)
     for sink in inputs.sinks:
         yield sink_alert(sink)
     yield from webhook_alerts(inputs)

@@ -37,6 +37,7 @@ from storage.domain.timeseries.samples import GroupSample, QueueSample
 from storage.domain.topics.report import RouteProgress
 from storage.domain.webhooks import Webhook
 from storage.operations.job_waits import reasons_among
+from storage.views.engine import StoppedView
 from storage.views.sinks import SinkBehind
 
 EXAMINED_MAX = NAMED_MAX
@@ -57,8 +58,8 @@ async def read_inputs(
         _jobs(storage, namespace),
         storage.presence.processes(),
     )
-    mirrors, (routes, has_topics), sinks = await asyncio.gather(
-        storage.mirrors.lags(namespace), _routes(storage, principal), _sinks(storage, principal)
+    mirrors, (routes, has_topics), (stopped_views, sinks) = await asyncio.gather(
+        storage.mirrors.lags(namespace), _routes(storage, principal), _views(storage, principal)
     )
     total = totals.get("")
     sees_deployment = policy.allows(Action.METRICS_READ, "*")
@@ -76,6 +77,7 @@ async def read_inputs(
         routes=routes,
         has_topics=has_topics,
         sinks=sinks,
+        stopped_views=stopped_views,
         failed_jobs=_recent(failed, now_ms) if sees_jobs else [],
         unserved_jobs=_unserved(queued, processes, now_ms) if sees_jobs else [],
         processes=processes,
@@ -252,13 +254,22 @@ async def _routes(storage: Storage, principal: Principal) -> tuple[list[RoutePro
     return visible, bool(topics)
 
 
-async def _sinks(storage: Storage, principal: Principal) -> list[SinkBehind]:
-    """Return the sinks of views that fail or are far behind."""
+async def _views(
+    storage: Storage, principal: Principal
+) -> tuple[list[StoppedView], list[SinkBehind]]:
+    """Return the views that have stopped, and the sinks that fail or are far behind."""
     try:
-        sinks = await storage.view_sinks.behind(principal.namespace)
+        stopped, sinks = await asyncio.gather(
+            storage.views.stopped(principal.namespace),
+            storage.view_sinks.behind(principal.namespace),
+        )
     except MillstreamError:  # the failed check is an alert
-        return []
-    return [one for one in sinks if principal.policy.allows(Action.VIEW_LIST, one.view.name)]
+        return [], []
+    allows = principal.policy.allows
+    return (
+        [one for one in stopped if allows(Action.VIEW_LIST, one.view.name.name)],
+        [one for one in sinks if allows(Action.VIEW_LIST, one.view.name)],
+    )
 
 
 async def _jobs(storage: Storage, namespace: str) -> tuple[Sequence[Job], Sequence[Job]]:

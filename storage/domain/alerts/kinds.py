@@ -56,6 +56,7 @@ class AlertKind(StrEnum):
     SOURCE_REJECTING = "source_rejecting"
     ROUTE_FAILING = "route_failing"
     ROUTE_BEHIND = "route_behind"
+    VIEW_STOPPED = "view_stopped"
     VIEW_SINK_FAILING = "view_sink_failing"
     VIEW_SINK_BEHIND = "view_sink_behind"
     MIRROR_FAILING = "mirror_failing"
@@ -98,6 +99,7 @@ _KINDS_OF = {
         AlertKind.SOURCE_BLOCKED,
         AlertKind.ROUTE_FAILING,
         AlertKind.ROUTE_BEHIND,
+        AlertKind.VIEW_STOPPED,
         AlertKind.VIEW_SINK_FAILING,
         AlertKind.VIEW_SINK_BEHIND,
         AlertKind.MIRROR_FAILING,

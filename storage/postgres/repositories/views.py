@@ -150,12 +150,24 @@ class ViewRows(DefinitionTable[ViewName, View, LockedView]):
             col(ViewRevisionRow.stream) == stream.name,
         )
 
-    async def _joined(self, *conditions: ColumnElement[bool]) -> list[ViewWithRevision]:
+    async def stopped(self, namespace: str, limit: int) -> list[ViewWithRevision]:
+        """Return revisions that have stopped, of views that are not paused."""
+        return await self._joined(
+            col(ViewRow.namespace) == namespace,
+            col(ViewRevisionRow.is_stopped).is_(True),
+            col(ViewRow.spec)["paused"].astext == "false",
+            limit=limit,
+        )
+
+    async def _joined(
+        self, *conditions: ColumnElement[bool], limit: int | None = None
+    ) -> list[ViewWithRevision]:
         statement = (
             select(ViewRow, ViewRevisionRow)
             .join(ViewRevisionRow, col(ViewRevisionRow.view_id) == col(ViewRow.view_id))
             .where(col(ViewRevisionRow.state).in_(_PRESENT), *conditions)
             .order_by(col(ViewRow.name), col(ViewRevisionRow.state))
+            .limit(limit)
         )
         async with self._database.reading() as session:
             rows = await session.execute(statement)

@@ -212,6 +212,7 @@ async def test_stopped_revision_continues(engines, worker, view, how):
     revision_id = (await engines.views.status(NAME)).active.revision_id
     await engines.view_scans.fail(worker.claim, revision_id, "too large", stop=True)
     assert await engines.view_scans.revisions("default", "clicks") == []
+    [stopped] = await engines.views.stopped("default")
 
     if how == "put":
         await engines.views.put(NAME, spec_of())
@@ -220,3 +221,21 @@ async def test_stopped_revision_continues(engines, worker, view, how):
 
     [scanned] = await engines.view_scans.revisions("default", "clicks")
     assert (scanned.revision.failures, scanned.revision.failure) == (0, "")
+    assert (stopped.view.name, stopped.revision.failure) == (NAME, "too large")
+    assert await engines.views.stopped("default") == []
+
+
+async def test_each_view_that_has_stopped_is_named_once(engines, worker, view):
+    """Also for a revision that is being built; a view that is paused waits for its owner."""
+    await engines.views.rebuild(NAME)
+    status = await engines.views.status(NAME)
+    await engines.view_scans.fail(worker.claim, status.building.revision_id, "later", stop=True)
+    building = await engines.views.stopped("default")
+    await engines.view_scans.fail(worker.claim, status.active.revision_id, "now", stop=True)
+    both = await engines.views.stopped("default")
+    elsewhere = await engines.views.stopped("other")
+    await engines.views.pause(NAME, paused=True)
+
+    assert [one.revision.failure for one in building] == ["later"]
+    assert [one.revision.failure for one in both] == ["now"]
+    assert elsewhere == await engines.views.stopped("default") == []

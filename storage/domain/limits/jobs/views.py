@@ -40,6 +40,7 @@ VIEW_SINK_BYTES = 4 * MIB  # of their rows, from which on a call has no more
 VIEW_OUTBOX_MAX = 20_000  # messages that wait for a sink, from which on its view waits too
 VIEW_SINK_ALERT_PENDING = 10_000  # from which on the dashboard names a sink, before its view waits
 VIEW_SINKS_BEHIND_MAX = 20  # of a namespace, that the dashboard looks at
+VIEWS_STOPPED_MAX = 20  # of a namespace, that the dashboard looks at
 VIEW_FINAL_ROWS = 10_000  # rows that one batch emits as final at most
 VIEW_FORMER_MS_MAX = 30 * DAY_MS  # for which a revision that was replaced is kept up to date
 VIEW_HISTORY_MS_MAX = 30 * DAY_MS  # for which earlier versions of rows can be read

@@ -20,7 +20,7 @@ export type AcceptedReply = {
  *
  * A mute names it: a state that gets worse has another kind, which is not muted.
  */
-export type AlertKind = 'check_failed' | 'sweeper_missing' | 'store_full' | 'queue_full' | 'queue_expiring' | 'group_expiring' | 'source_full' | 'store_unknown_replica' | 'queue_stalled' | 'queue_paused' | 'queue_parked' | 'queue_blocked' | 'queue_behind' | 'group_stalled' | 'group_paused' | 'group_behind' | 'source_blocked' | 'deliverer_missing' | 'jobs_unserved' | 'dead_letters' | 'dead_letter_queue' | 'webhook_disabled' | 'webhook_blocked' | 'webhook_failing' | 'source_rejecting' | 'route_failing' | 'route_behind' | 'view_sink_failing' | 'view_sink_behind' | 'mirror_failing' | 'mirror_behind' | 'job_failed' | 'archive_behind' | 'object_failing' | 'process_overloaded' | 'store_nearly_full' | 'store_copy_missing' | 'queue_quiet' | 'group_quiet' | 'dead_letters_old' | 'dead_letter_queue_old';
+export type AlertKind = 'check_failed' | 'sweeper_missing' | 'store_full' | 'queue_full' | 'queue_expiring' | 'group_expiring' | 'source_full' | 'store_unknown_replica' | 'queue_stalled' | 'queue_paused' | 'queue_parked' | 'queue_blocked' | 'queue_behind' | 'group_stalled' | 'group_paused' | 'group_behind' | 'source_blocked' | 'deliverer_missing' | 'jobs_unserved' | 'dead_letters' | 'dead_letter_queue' | 'webhook_disabled' | 'webhook_blocked' | 'webhook_failing' | 'source_rejecting' | 'route_failing' | 'route_behind' | 'view_stopped' | 'view_sink_failing' | 'view_sink_behind' | 'mirror_failing' | 'mirror_behind' | 'job_failed' | 'archive_behind' | 'object_failing' | 'process_overloaded' | 'store_nearly_full' | 'store_copy_missing' | 'queue_quiet' | 'group_quiet' | 'dead_letters_old' | 'dead_letter_queue_old';
 
 /**
  * ApiProtocol

@@ -40,6 +40,7 @@ class AlertKind(StrEnum):
     SWEEPER_MISSING = "sweeper_missing"
     VIEW_SINK_BEHIND = "view_sink_behind"
     VIEW_SINK_FAILING = "view_sink_failing"
+    VIEW_STOPPED = "view_stopped"
     WEBHOOK_BLOCKED = "webhook_blocked"
     WEBHOOK_DISABLED = "webhook_disabled"
     WEBHOOK_FAILING = "webhook_failing"
