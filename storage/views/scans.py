@@ -187,7 +187,7 @@ class ViewScans:
     ) -> tuple[ViewRevision, ViewRevision]:
         """Return the revision of a back-test, and the snapshot that it is compared with.
 
-        Another attempt at the job gets them as the last one left them. Raises ViewConflict if the view was deleted.
+        Another attempt at the job gets them as the last one left them. Raises ViewConflict if the view was deleted, and StorageBusy.
         """
         sinks = tuple(SinkReport(sink.label) for sink in test.spec.into)
         revision = ViewRevision(

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain import limits
-from storage.domain.errors import StorageUnavailable
+from storage.domain.errors import StorageBusy, StorageUnavailable
 from storage.domain.jobs import JobLease
 from storage.domain.views.changes import RowUpdate, SinkMessage
 from storage.domain.views.final_position import FinalPosition
@@ -301,6 +301,7 @@ class ViewBatchRows(Repository):
         """Insert the revision of a back-test, and a snapshot of the active one, unless they exist.
 
         Returns both; None if the view was deleted. A call that is repeated, or made by another attempt at the job, returns the same.
+        Raises StorageBusy while those of a job that was over, and is retried, are being deleted.
         """
         values = {
             "revision_id": revision.revision_id,
@@ -316,15 +317,14 @@ class ViewBatchRows(Repository):
         )
         async with writing as session:
             await session.execute(query("begin_view_back_test"), values)
-            ids = [revision.revision_id, snapshot_id]
-            statement = rows_of(ViewRevisionRow).where(
-                col(ViewRevisionRow.revision_id).in_(ids),
-                col(ViewRevisionRow.state) != RevisionState.DELETED.value,
-            )
-            rows = {row.revision_id: row for row in await session.execute(statement)}
-        if len(rows) < len(ids):
+            of_view = col(ViewRevisionRow.view_id) == revision.view_id
+            rows = await session.execute(rows_of(ViewRevisionRow).where(of_view))
+            revisions = {row.revision_id: revision_of(row) for row in rows}
+        if all(one.state is not RevisionState.ACTIVE for one in revisions.values()):
             return None
-        own, snapshot = (revision_of(rows[each]) for each in ids)
+        own, snapshot = revisions[revision.revision_id], revisions[snapshot_id]
+        if RevisionState.DELETED in (own.state, snapshot.state):
+            raise StorageBusy("The rows of an earlier attempt are being deleted.")
         return own, snapshot
 
     async def states(self, revision_id: str, keys: Sequence[bytes]) -> dict[bytes, StoredState]:

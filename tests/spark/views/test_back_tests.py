@@ -5,6 +5,7 @@ import json
 from functools import partial
 from random import Random
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from sqlalchemy import text
@@ -12,13 +13,14 @@ from sqlalchemy import text
 from spark_worker.main import HANDLERS
 from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.errors import JobRefused, ValidationFailed
+from storage.domain.errors import JobRefused, StorageBusy, ValidationFailed
 from storage.domain.fault_points import arm
 from storage.domain.jobs import JobKind, JobState
 from storage.domain.log.record_batch import Record
 from storage.domain.names import ViewName
 from storage.domain.streams.stream import StreamSpec
 from storage.domain.views.changes import ChangeKind
+from storage.domain.views.plan import ViewBackTestSpec
 from storage.domain.views.progress import RevisionState
 from storage.domain.views.sink import Emit, ViewSink
 from storage.domain.views.view import ViewSpec
@@ -197,15 +199,22 @@ async def test_rows_of_ended_windows_are_final(clicks, working, tested):
     assert differences(done) == (0, 0, 0)
 
 
-async def test_back_test_that_cannot_be_completed_fails_alone(clicks, working, tested):
+async def test_back_test_that_cannot_be_completed_fails_alone(clicks, working, tested, ended):
     async with working(JOBS):
         await clicks.views.put(VIEW, spec())
         await rows_at(clicks, await put_clicks(clicks, *map(click, "abc")))
         large = await tested(replace(spec(UPPER), rows_max=2))
+        job_id, test = large.job.job_id, msgspec.convert(large.job.spec, ViewBackTestSpec)
+        await clicks.views._rows.end_back_tests()
+        with pytest.raises(StorageBusy):
+            await clicks.view_scans.begin_back_test(job_id, test)
+        await eventually(partial(_is_swept, clicks), True)
+        await clicks.jobs.retry(job_id)
+        again = await ended(job_id)
         page = await rows_at(clicks, await put_clicks(clicks, click("d")))
 
     assert large.job.state is JobState.FAILED
-    assert large.job.failure == "The view would have 3 rows, more than 2."
+    assert large.job.failure == again.failure == "The view would have 3 rows, more than 2."
     assert by_page(page) == {"a": 1, "b": 1, "c": 1, "d": 1}
 
 
@@ -228,3 +237,15 @@ async def test_refused_back_tests(clicks, working):
     assert [one.job.job_id for one in await clicks.view_back_tests.recent(VIEW, 5)] == [
         first.job.job_id
     ]
+
+
+async def test_back_test_of_a_deleted_view_fails(clicks, working, ended):
+    planning = {kind: VIEW_JOBS[kind] for kind in (JobKind.VIEW_PLAN, JobKind.VIEW_SCAN)}
+    async with working(planning):
+        await clicks.views.put(VIEW, spec())
+        submitted = await clicks.view_back_tests.submit(VIEW, spec())
+        await clicks.views.delete(VIEW)
+    async with working(JOBS):
+        job = await ended(submitted.job.job_id)
+
+    assert (job.state, job.failure) == (JobState.FAILED, "The view was deleted.")
