@@ -122,7 +122,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByFile:
     return _ByFile(config, log)
 
 
-LONGEST = ("spark", "browser", "acceptance", "chaos", "stateful")
+LONGEST = ("spark", "browser", "acceptance", "simulator", "chaos", "stateful")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
