@@ -210,7 +210,7 @@ class _Worker:
         caps = snapshot.progress.positions
         read = capped(read, {}, caps, await storage.catalog.stream(stream))
         committed = await scans.commit_back_test(job.claim, test.spec, batch_of(revision, read, {}))
-        report = await scans.compare_back_test(job.claim, snapshot)
+        report = await scans.compare_back_test(job.claim, snapshot, is_exact=True)
         progress = {
             "records": committed.counts.records,
             "records_total": snapshot.progress.counts.records,

@@ -59,12 +59,18 @@ class Cohorts:
         revision, cap = entry.revision, self.cap(entry)
         if not has_started(revision):
             return False
-        is_idle = revision.revision_id in self._idle
         if cap is None:
-            return is_idle
-        # Two that have nothing to read may differ: by empty shards, or records that the store has lost
-        both_idle = is_idle and self._active[entry.view.view_id].revision_id in self._idle
-        return both_idle or is_at(revision.progress.positions, cap)
+            return revision.revision_id in self._idle
+        return self.both_idle(entry) or _is_at(revision.progress.positions, cap)
+
+    def both_idle(self, entry: ScanRevision) -> bool:
+        """Return whether neither a revision nor the active one of its view has anything to read.
+
+        Their positions may differ then: by the ends of closed shards, or by records that the store has lost.
+        """
+        active = self._active.get(entry.view.view_id)
+        is_idle = entry.revision.revision_id in self._idle
+        return is_idle and active is not None and active.revision_id in self._idle
 
     def by_read(self, is_blocked: Callable[[ScanRevision], bool]) -> list[list[ScanRevision]]:
         """Group the revisions that get a batch by what they read."""
@@ -98,7 +104,7 @@ def has_started(revision: ViewRevision) -> bool:
     return revision.progress.batch > 0 or revision.query.input.start is StartAt.EARLIEST
 
 
-def is_at(positions: Mapping[int, int], others: Mapping[int, int]) -> bool:
+def _is_at(positions: Mapping[int, int], others: Mapping[int, int]) -> bool:
     """Return whether a reader has passed all that another one has."""
     if positions.keys() != others.keys():
         return False

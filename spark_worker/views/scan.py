@@ -30,7 +30,7 @@ from spark_worker.views.step import (
     batch_of,
     has_news,
     is_final,
-    start_batch,
+    move_batch,
     tick_batch,
 )
 from storage.concurrency.tasks import in_batches
@@ -152,7 +152,13 @@ class _Scan:
         for entry in self._cohorts.caught_up():
             revision_id = entry.revision.revision_id
             try:
-                self._work.call(self._scans.promote(self._work.claim, entry.view, revision_id))
+                promoting = self._scans.promote(
+                    self._work.claim,
+                    entry.view,
+                    revision_id,
+                    both_idle=self._cohorts.both_idle(entry),
+                )
+                self._work.call(promoting)
             except ViewConflict:
                 continue  # it was replaced: the next round looks again
             fault("view.promoted")
@@ -216,7 +222,7 @@ class _Scan:
             except (StreamNotFound, StreamRecreated):
                 self._stop([entry], _DELETED)
             else:
-                self._work.call(self._store(entry, start_batch(entry.revision, positions)))
+                self._work.call(self._store(entry, move_batch(entry.revision, positions)))
         return True
 
     def _read(self, cohort: Sequence[ScanRevision], wait_ms: int) -> StreamRead | None:

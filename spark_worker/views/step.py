@@ -69,10 +69,11 @@ def batch_of(
     return ViewBatch(before=before, after=after, changes=changes, milliseconds=milliseconds)
 
 
-def start_batch(revision: ViewRevision, positions: Mapping[int, int]) -> ViewBatch:
-    """Return the first batch of a revision that does not start at the oldest records."""
-    after = replace(revision.progress, positions=dict(positions), batch=1)
-    return ViewBatch(before=revision.progress, after=after)
+def move_batch(revision: ViewRevision, positions: Mapping[int, int]) -> ViewBatch:
+    """Return a batch without records, which sets positions, such as the first ones."""
+    before = revision.progress
+    after = replace(before, positions=dict(positions), batch=before.batch + 1)
+    return ViewBatch(before=before, after=after)
 
 
 def tick_batch(revision: ViewRevision, watermark_ms: int) -> ViewBatch:

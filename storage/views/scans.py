@@ -131,24 +131,28 @@ class ViewScans:
         await locked.advance(progress, _record(batch, progress, deleted))
         return progress
 
-    async def promote(self, claim: JobLease, view: View, revision_id: str) -> None:
+    async def promote(
+        self, claim: JobLease, view: View, revision_id: str, *, both_idle: bool = False
+    ) -> None:
         """Let a revision that was built answer reads, in place of the active one.
 
         Sinks get the rows in which the two differ, and the report of a rebuild has them. The active one is kept as the former one
-        for the view's `keep_former_ms`, unless it has stopped. No effect if it is active. Raises ViewConflict if it was deleted.
+        for the view's `keep_former_ms`, unless it has stopped. `both_idle`: both had nothing left to read, so they include the same records
+        whatever their positions are. No effect if it is active. Raises ViewConflict if it was deleted.
         """
         async with self._rows.locked(claim, revision_id, running=view) as locked:
             if locked is None:
                 raise ViewConflict
             if locked.revision.state is RevisionState.BUILDING:
-                await self._switch(locked, view)
+                await self._switch(locked, view, both_idle=both_idle)
 
-    async def _switch(self, locked: LockedRevision, view: View) -> None:
+    async def _switch(self, locked: LockedRevision, view: View, *, both_idle: bool) -> None:
         progress, former = locked.revision.progress, await locked.active()
         outbox, report, until_ms = ViewOutbox(locked, locked.sinks), None, None
         if former is not None:
             if locked.revision.is_rebuild:
                 report = _new_report(locked.revision, former)
+                report = replace(report, is_exact=report.is_exact or both_idle)
             async for updates in _differences(locked, former, report, outbox):
                 outbox.note_updates(updates)
                 messages = await outbox.store(progress.messages, progress.batch)
@@ -216,10 +220,15 @@ class ViewScans:
                 raise ViewConflict
             return await self._store(locked, spec, spec.into, batch)
 
-    async def compare_back_test(self, claim: JobLease, snapshot: ViewRevision) -> RevisionReport:
-        """Return the differences between a back-test's rows and a snapshot, and its messages."""
+    async def compare_back_test(
+        self, claim: JobLease, snapshot: ViewRevision, *, is_exact: bool
+    ) -> RevisionReport:
+        """Return the differences between a back-test's rows and a snapshot, and its messages.
+
+        `is_exact`: both include the same records.
+        """
         async with self._back_test(claim) as locked:
-            report = _new_report(locked.revision, snapshot)
+            report = replace(_new_report(locked.revision, snapshot), is_exact=is_exact)
             async for updates in locked.differences(snapshot.revision_id):
                 report = _with_updates(report, updates)
             return report

@@ -179,6 +179,38 @@ async def test_records_behind_the_snapshot_are_not_included(clicks, working, tes
     assert (same.result.is_exact, same.result.records) == (True, 3)
 
 
+@pytest.mark.parametrize("is_ahead", [False, True])
+async def test_reshards_leave_it_exact(is_ahead, clicks, working, tested, monkeypatch):
+    """Positions of two readers of the same records differ by the ends of closed shards.
+
+    `is_ahead`: those of the view are in the children already, which have no records.
+    """
+    begin = clicks.view_scans._rows.begin_back_test
+
+    async def in_open_shards(*args):
+        own, snapshot = await begin(*args)
+        stream = await clicks.catalog.fresh_stream(CLICKS)
+        if is_ahead and len(stream.open_shards) == 3:
+            positions = {shard.index: 0 for shard in stream.open_shards}
+            snapshot = replace(snapshot, progress=replace(snapshot.progress, positions=positions))
+        return own, snapshot
+
+    monkeypatch.setattr(clicks.view_scans._rows, "begin_back_test", in_open_shards)
+    async with working(JOBS):
+        await clicks.views.put(VIEW, spec())
+        await rows_at(clicks, await put_clicks(clicks, *map(click, "aab")))
+        before = await tested(spec())
+        await clicks.streams.resharder.set_shard_count(CLICKS, 3)
+        closed = await tested(spec())
+        await clicks.streams.resharder.set_shard_count(CLICKS, 1)
+        await rows_at(clicks, await put_clicks(clicks, *map(click, "cab")))
+        merged = await tested(spec())
+
+    for back_test, records in ((before, 3), (closed, 3), (merged, 6)):
+        assert differences(back_test) == (0, 0, 0)
+        assert (back_test.result.is_exact, back_test.result.records) == (True, records)
+
+
 async def test_rows_of_ended_windows_are_final(clicks, working, tested):
     times = [0, 10, 70, 200, 900]
     records = [

@@ -167,6 +167,32 @@ def test_building_revision_reaches_the_records_of_the_active_one(seed):
     assert len(Cohorts(entries, ()).caught_up()) == 1
 
 
+@pytest.mark.parametrize("seed", range(400))
+def test_reader_reaches_the_positions_that_another_one_had(seed):
+    """As a back-test does, while the stream goes on: it reads the same records, and then nothing."""
+    random = Random(seed)
+    log = Log(random)
+    former, places = dict[int, int](), set[tuple[int, int]]()
+    for _ in range(random.randrange(12)):
+        read = log.read(former, random.randrange(1, 40))
+        places.update(places_of(read))
+        former = read.positions
+        if random.random() < 0.3:
+            log.reshard()
+    own, found = dict[int, int](), Counter[tuple[int, int]]()
+    while former:
+        if random.random() < 0.5:
+            log.append()
+        read = capped(log.read(own, random.randrange(1, 40)), own, former, log.stream)
+        if read.positions == own and not has_news(read):
+            break
+        found.update(places_of(read))
+        own = read.positions
+
+    assert found.keys() == places
+    assert max(found.values(), default=1) == 1
+
+
 def test_gap_is_cut_with_the_records():
     log = Log(Random(0))
     gap = Gap(2, 8, GapReason.EXPIRED)
