@@ -169,7 +169,7 @@ def test_building_revision_reaches_the_records_of_the_active_one(seed):
 
 @pytest.mark.parametrize("seed", range(400))
 def test_reader_reaches_the_positions_that_another_one_had(seed):
-    """As a back-test does, while the stream goes on: it reads the same records, and then nothing."""
+    """A back-test reads the same records, and then nothing, while others are appended."""
     random = Random(seed)
     log = Log(random)
     former, places = dict[int, int](), set[tuple[int, int]]()
