@@ -70,7 +70,7 @@ class Tally:
         if told["state"] == "done":
             counts = {name: int(told["result"][name]) for name in _COMPARED}
             self._caller.went_well(Kind.VIEW_BACK_TEST, TALLY, invoked, Told(counts=counts))
-        if told["state"] in ("done", "failed"):
+        if told["state"] in ("done", "failed", "cancelled"):
             self._back_test = ""
 
     async def put_sink(self) -> None:

@@ -40,6 +40,8 @@ from tests.spark.views.test_scan import (
     spec,
 )
 
+pytestmark = pytest.mark.one_store
+
 JOBS = VIEW_JOBS | {JobKind.VIEW_BACK_TEST: HANDLERS[JobKind.VIEW_BACK_TEST]}
 UPPER = "select upper(page) as page, count(*) as clicks from c group by 1"
 DOUBLE = "select page, 2 * count(*) as clicks, sum(ms) as ms from c where page <> 'b' group by page"
