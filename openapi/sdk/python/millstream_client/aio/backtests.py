@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from millstream_client.core.api.jobs.cancel_job import cancel_job
@@ -31,6 +31,8 @@ class AsyncBackTest(Generic[Status]):
     `of` names what it is a back-test of.
     """
 
+    _get: Callable[[str, str], Call[Status]]
+
     def __init__(self, transport: AsyncTransport, of: str, id: str) -> None:
         self.transport = transport
         self.of = of
@@ -46,12 +48,9 @@ class AsyncBackTest(Generic[Status]):
         options = self.transport.with_options(timeout_seconds, retries, None)
         return type(self)(options, self.of, self.id)
 
-    def _get(self) -> Call[Status]:
-        raise NotImplementedError
-
     async def status(self) -> Status:
         """Return the state, and the result so far."""
-        return await self.transport.call(self._get())
+        return await self.transport.call(self._get(self.of, self.id))
 
     async def watch(self, every_seconds: float = LOOK_S) -> AsyncIterator[Status]:
         """Yield the status repeatedly until the job has ended."""
@@ -74,17 +73,15 @@ class AsyncBackTest(Generic[Status]):
 class AsyncBackTestJob(AsyncBackTest[BackTestJobOut]):
     """A match, evaluated on all messages of a topic. Raises MillstreamError."""
 
+    _get = staticmethod(get_backtest_job)
+
     @property
     def topic(self) -> str:
         """Name of the topic."""
         return self.of
 
-    def _get(self) -> Call[BackTestJobOut]:
-        return get_backtest_job(self.of, self.id)
-
 
 class AsyncViewBackTest(AsyncBackTest[ViewBackTestOut]):
     """A configuration, evaluated over the records of a view. Raises MillstreamError."""
 
-    def _get(self) -> Call[ViewBackTestOut]:
-        return get_view_backtest(self.of, self.id)
+    _get = staticmethod(get_view_backtest)

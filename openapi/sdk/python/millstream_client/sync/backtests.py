@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from millstream_client.core.api.jobs.cancel_job import cancel_job
@@ -32,6 +32,8 @@ class BackTest(Generic[Status]):
     `of` names what it is a back-test of.
     """
 
+    _get: Callable[[str, str], Call[Status]]
+
     def __init__(self, transport: Transport, of: str, id: str) -> None:
         self.transport = transport
         self.of = of
@@ -47,12 +49,9 @@ class BackTest(Generic[Status]):
         options = self.transport.with_options(timeout_seconds, retries, None)
         return type(self)(options, self.of, self.id)
 
-    def _get(self) -> Call[Status]:
-        raise NotImplementedError
-
     def status(self) -> Status:
         """Return the state, and the result so far."""
-        return self.transport.call(self._get())
+        return self.transport.call(self._get(self.of, self.id))
 
     def watch(self, every_seconds: float = LOOK_S) -> Iterator[Status]:
         """Yield the status repeatedly until the job has ended."""
@@ -75,17 +74,15 @@ class BackTest(Generic[Status]):
 class BackTestJob(BackTest[BackTestJobOut]):
     """A match, evaluated on all messages of a topic. Raises MillstreamError."""
 
+    _get = staticmethod(get_backtest_job)
+
     @property
     def topic(self) -> str:
         """Name of the topic."""
         return self.of
 
-    def _get(self) -> Call[BackTestJobOut]:
-        return get_backtest_job(self.of, self.id)
-
 
 class ViewBackTest(BackTest[ViewBackTestOut]):
     """A configuration, evaluated over the records of a view. Raises MillstreamError."""
 
-    def _get(self) -> Call[ViewBackTestOut]:
-        return get_view_backtest(self.of, self.id)
+    _get = staticmethod(get_view_backtest)
