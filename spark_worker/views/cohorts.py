@@ -61,13 +61,21 @@ class Cohorts:
             return False
         if cap is None:
             return revision.revision_id in self._idle
-        return self.both_idle(entry) or _is_at(revision.progress.positions, cap)
+        return self._both_idle(entry) or _is_at(revision.progress.positions, cap)
 
-    def both_idle(self, entry: ScanRevision) -> bool:
-        """Return whether neither a revision nor the active one of its view has anything to read.
+    def include_the_same(self, entry: ScanRevision) -> bool:
+        """Return whether a revision and the active one of its view include the same records.
 
-        Their positions may differ then: by the ends of closed shards, or by records that the store has lost.
+        The positions of two that have nothing left to read may differ by the ends of closed shards. If they differ in a shard, the
+        store has lost records.
         """
+        own, cap = entry.revision.progress.positions, self.cap(entry)
+        if cap is None or not self._both_idle(entry):
+            return own == cap
+        both = [{own[shard], offset} for shard, offset in cap.items() if shard in own]
+        return all(len(offsets - {FULLY_READ}) <= 1 for offsets in both)
+
+    def _both_idle(self, entry: ScanRevision) -> bool:
         active = self._active.get(entry.view.view_id)
         is_idle = entry.revision.revision_id in self._idle
         return is_idle and active is not None and active.revision_id in self._idle

@@ -156,7 +156,7 @@ class _Scan:
                     self._work.claim,
                     entry.view,
                     revision_id,
-                    both_idle=self._cohorts.both_idle(entry),
+                    is_exact=self._cohorts.include_the_same(entry),
                 )
                 self._work.call(promoting)
             except ViewConflict:

@@ -132,27 +132,26 @@ class ViewScans:
         return progress
 
     async def promote(
-        self, claim: JobLease, view: View, revision_id: str, *, both_idle: bool = False
+        self, claim: JobLease, view: View, revision_id: str, *, is_exact: bool = True
     ) -> None:
         """Let a revision that was built answer reads, in place of the active one.
 
         Sinks get the rows in which the two differ, and the report of a rebuild has them. The active one is kept as the former one
-        for the view's `keep_former_ms`, unless it has stopped. `both_idle`: both had nothing left to read, so they include the same records
-        whatever their positions are. No effect if it is active. Raises ViewConflict if it was deleted.
+        for the view's `keep_former_ms`, unless it has stopped. `is_exact`: both include the same records, which their positions
+        do not always show. No effect if it is active. Raises ViewConflict if it was deleted.
         """
         async with self._rows.locked(claim, revision_id, running=view) as locked:
             if locked is None:
                 raise ViewConflict
             if locked.revision.state is RevisionState.BUILDING:
-                await self._switch(locked, view, both_idle=both_idle)
+                await self._switch(locked, view, is_exact=is_exact)
 
-    async def _switch(self, locked: LockedRevision, view: View, *, both_idle: bool) -> None:
+    async def _switch(self, locked: LockedRevision, view: View, *, is_exact: bool) -> None:
         progress, former = locked.revision.progress, await locked.active()
         outbox, report, until_ms = ViewOutbox(locked, locked.sinks), None, None
         if former is not None:
             if locked.revision.is_rebuild:
-                report = _new_report(locked.revision, former)
-                report = replace(report, is_exact=report.is_exact or both_idle)
+                report = _new_report(locked.revision, former, is_exact=is_exact)
             async for updates in _differences(locked, former, report, outbox):
                 outbox.note_updates(updates)
                 messages = await outbox.store(progress.messages, progress.batch)
@@ -228,7 +227,7 @@ class ViewScans:
         `is_exact`: both include the same records.
         """
         async with self._back_test(claim) as locked:
-            report = replace(_new_report(locked.revision, snapshot), is_exact=is_exact)
+            report = _new_report(locked.revision, snapshot, is_exact=is_exact)
             async for updates in locked.differences(snapshot.revision_id):
                 report = _with_updates(report, updates)
             return report
@@ -253,12 +252,12 @@ async def _differences(
             yield updates
 
 
-def _new_report(revision: ViewRevision, former: ViewRevision) -> RevisionReport:
+def _new_report(revision: ViewRevision, former: ViewRevision, *, is_exact: bool) -> RevisionReport:
     """Return a report without differences, with what a back-test has counted."""
     own, others = revision.progress, former.progress
     return RevisionReport(
         former=former.number,
-        is_exact=own.positions == others.positions,
+        is_exact=is_exact,
         records=own.counts.records,
         former_records=others.counts.records,
         sinks=() if revision.report is None else revision.report.sinks,

@@ -265,3 +265,24 @@ def test_former_revision_reads_with_the_active_one():
     [cohort] = Cohorts(entries, ()).by_read(lambda _: False)
 
     assert cohort == entries
+
+
+@pytest.mark.parametrize(
+    ("building", "idle", "are_the_same"),
+    [
+        ({0: 7}, (), True),
+        ({0: 9}, (), False),  # ahead
+        ({1: 0, 2: 0}, (), False),
+        ({1: 0, 2: 0}, ("building",), False),
+        ({1: 0, 2: 0}, ("building", "active"), True),  # in the children of a closed shard
+        ({0: FULLY_READ}, ("building", "active"), True),
+        ({0: 5}, ("building", "active"), False),  # the store has lost records
+    ],
+)
+def test_revisions_include_the_same_records(building, idle, are_the_same):
+    entries = [
+        entry(RevisionState.ACTIVE, {0: 7}),
+        entry(RevisionState.BUILDING, building),
+    ]
+
+    assert Cohorts(entries, idle).include_the_same(entries[1]) is are_the_same
