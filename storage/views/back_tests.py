@@ -43,7 +43,7 @@ class ViewBackTests:
         ValidationFailed, also for a query of another stream than the view's.
         """
         spec.check()
-        view = (await self._views.status(name)).view
+        view = await self._views.get(name)
         _check_stream(view, spec)
         plan = await self._views.plan_for(name, spec)
         test = ViewBackTestSpec(

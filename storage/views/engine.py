@@ -219,8 +219,10 @@ class Views:
 
         At most VIEWS_STOPPED_MAX revisions are looked at. Views that are paused are left out.
         """
-        stopped = await self._rows.stopped(namespace, limits.VIEWS_STOPPED_MAX)
-        return [*{one.view.view_id: one for one in reversed(stopped)}.values()][::-1]
+        by_view = dict[str, StoppedView]()
+        for stopped in await self._rows.stopped(namespace, limits.VIEWS_STOPPED_MAX):
+            by_view.setdefault(stopped.view.view_id, stopped)
+        return [*by_view.values()]
 
     async def plan_of(self, view: View) -> ViewPlan:
         """Return the plan of a view that was put, or would be by a dry run."""
@@ -233,11 +235,10 @@ class Views:
         return await self.plan(name.namespace, query)
 
     async def plan_for(self, name: ViewName, spec: ViewSpec) -> ViewPlan:
-        """Return the plan of a configuration whose sinks fit its rows, whether they exist or not.
+        """Return the plan of a checked configuration whose sinks fit its rows.
 
-        Raises ValidationFailed, and ViewPlanPending.
+        The sinks need not exist. Raises ValidationFailed, and ViewPlanPending.
         """
-        spec.check()
         await self._stream(name, spec.query, required=True)
         plan = await self._plan(name, spec.query)
         await self._check_rows_of_sinks(name, spec, plan)

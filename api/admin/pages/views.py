@@ -120,9 +120,11 @@ async def show_view(
     )
     rows, back_tests = None, list[ViewBackTest]()
     if context.may(Action.VIEW_READ, view.name):
-        back_tests = await context.storage.view_back_tests.recent(view, BACK_TESTS_LISTED)
         query = replace(_selection(status.active.plan, key), at_batch=batch)
-        rows = await _rows(context, view, query)
+        rows, back_tests = await asyncio.gather(
+            _rows(context, view, query),
+            context.storage.view_back_tests.recent(view, BACK_TESTS_LISTED),
+        )
     return context.render(
         "view.html",
         live=True,
