@@ -268,6 +268,35 @@ async def test_view_requires_permission_to_write_to_its_sinks(
     assert ("changes" in put.json()["detail"]) == (status == 403)
 
 
+@pytest.mark.parametrize(
+    ("missing", "status"),
+    [(None, 404), ("job:manage", 403), ("view:read", 403), ("users", 403), ("clicks", 403)],
+)
+async def test_view_back_test_requires_permissions(
+    secured_service: SecuredService, missing, status
+):
+    """Also on the streams of tables. With all of them the view is looked up, and does not exist."""
+    needed = [
+        ("job:manage", "clicks-per-page"),
+        ("view:read", "clicks-per-page"),
+        ("stream:read", "clicks"),
+        ("stream:read", "users"),
+    ]
+    grants = tuple(
+        Grant(Effect.ALLOW, (action,), (name,))
+        for action, name in needed
+        if missing not in (action, name)
+    )
+    key = await secured_service.key(Rights(grants=grants))
+    relations = {"c": {"stream": "clicks"}, "u": {"table": "users"}}
+    config = {"sql": "select count(*) as n from c", "from": relations}
+
+    path = "/v1/views/clicks-per-page/backtests"
+    started = await secured_service.request("POST", path, key, json=config)
+
+    assert started.status_code == status
+
+
 async def test_back_test_job_requires_two_permissions(secured_service: SecuredService):
     topics, reads, runs = (
         Grant(Effect.ALLOW, (action,), ("orders",))
