@@ -14,14 +14,13 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.jobs import JobLease
 from storage.domain.names import StreamName
-from storage.domain.views.changes import RowUpdate, SinkReport
+from storage.domain.views.changes import RowDifference, RowUpdate, SinkReport
 from storage.domain.views.final_position import FinalPosition
 from storage.domain.views.plan import ViewBackTestSpec
 from storage.domain.views.progress import (
     BatchRecord,
     RevisionReport,
     RevisionState,
-    RowDifference,
     ViewBatch,
     ViewProgress,
     ViewRevision,

@@ -372,7 +372,7 @@ class ViewReportOut(BaseModel):
     """Comparison of a rebuilt revision with the one that it replaced.
 
     `exact`: both had read the stream up to the same offsets. Fewer `records` than `former_records`: retention has deleted the others.
-    `samples` are the first rows that differ, at most 20.
+    `samples` are the first rows that differ, at most 20 and 64 KiB.
     """
 
     former: Annotated[int, Field(description="Number of the revision that it replaced.")]

@@ -33,7 +33,7 @@ class ViewBackTestMessage(BaseModel):
 
 
 class ViewBackTestSink(BaseModel):
-    """Messages that a sink would have got: their number, and the first of them, at most 5."""
+    """Messages that a sink would have got: their number, and the first 5 of at most 64 KiB."""
 
     sink: Annotated[str, Field(description="Kind and name, such as `queue:alerts`.")]
     messages: int
@@ -50,7 +50,7 @@ class ViewBackTestResult(BaseModel):
     """Comparison of the rows of a back-test with those that the view had when it began.
 
     `exact`: both include the stream up to the same offsets. Fewer `records` than `view_records`: the configuration starts later, or
-    retention has deleted the others. `samples` are the first rows that differ, at most 20: `before` is the view's.
+    retention has deleted the others. `samples` are the first rows that differ, at most 20 and 64 KiB: `before` is the view's.
     """
 
     revision: Annotated[int, Field(description="Number of the view's revision.")]

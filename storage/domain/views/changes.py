@@ -8,12 +8,14 @@ A sink sees the rows for which its condition holds. What a batch does to them is
     visible   not       delete
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from storage.domain import limits
 from storage.domain.filters.conditions import Path, SqlCondition
 from storage.domain.log.json_body import NOTHING
 from storage.domain.views.final_position import FinalPosition
@@ -55,6 +57,11 @@ class SinkMessage(NamedTuple):
     row: str | None
     before: str | None
 
+    @property
+    def rows(self) -> tuple[str | None, ...]:
+        """The rows."""
+        return self.row, self.before
+
 
 class SinkReport(msgspec.Struct, frozen=True):
     """Messages that a back-test has for a sink: their number, and the first of them."""
@@ -66,8 +73,34 @@ class SinkReport(msgspec.Struct, frozen=True):
     def with_messages(self, messages: Sequence[SinkMessage], most: int) -> "SinkReport":
         """Return the report with those of the messages that are for this sink."""
         own = [message for message in messages if message.sink == self.sink]
-        samples = (*self.samples, *own[:most])[:most]
+        samples = first_samples([*self.samples, *own[:most]], most)
         return SinkReport(self.sink, self.messages + len(own), samples)
+
+
+class RowDifference(msgspec.Struct, frozen=True):
+    """Row of a revision and of the one that it replaces, as JSON; None where there is none."""
+
+    before: str | None
+    after: str | None
+
+    @property
+    def rows(self) -> tuple[str | None, ...]:
+        """The rows."""
+        return self.before, self.after
+
+
+Sample = TypeVar("Sample", SinkMessage, RowDifference)
+
+
+def first_samples(samples: Iterable[Sample], most: int) -> tuple[Sample, ...]:
+    """Return the first samples, at most `most`, whose rows have at most VIEW_SAMPLES_BYTES."""
+    chosen, size = list[Sample](), 0
+    for sample in islice(samples, most):
+        size += sum(len(row.encode()) for row in sample.rows if row is not None)
+        if size > limits.VIEW_SAMPLES_BYTES:
+            break
+        chosen.append(sample)
+    return tuple(chosen)
 
 
 class _Row:

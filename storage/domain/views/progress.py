@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
-from storage.domain.views.changes import SinkMessage, SinkReport
+from storage.domain.views.changes import RowDifference, SinkMessage, SinkReport, first_samples
 from storage.domain.views.final_position import FinalPosition
 from storage.domain.views.plan import ViewPlan
 from storage.domain.views.sources import Sources
@@ -78,13 +78,6 @@ class ViewProgress(msgspec.Struct, frozen=True, kw_only=True):
     changed_at_ms: int = 0
 
 
-class RowDifference(msgspec.Struct, frozen=True):
-    """Row of a revision and of the one that it replaces, as JSON; None where there is none."""
-
-    before: str | None
-    after: str | None
-
-
 class RevisionReport(msgspec.Struct, frozen=True, kw_only=True):
     """Comparison of a revision's rows with those of the one that it replaces, or would.
 
@@ -116,7 +109,7 @@ class RevisionReport(msgspec.Struct, frozen=True, kw_only=True):
             added=self.added + added,
             removed=self.removed + removed,
             changed=self.changed + len(differences) - added - removed,
-            samples=(*self.samples, *differences)[:most],
+            samples=first_samples([*self.samples, *differences[:most]], most),
         )
 
 

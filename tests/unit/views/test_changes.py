@@ -5,10 +5,19 @@ from typing import Any
 import msgspec
 import pytest
 
+from storage.domain import limits
 from storage.domain.errors import ValidationFailed
-from storage.domain.views.changes import ChangeKind, RowUpdate, SinkMessage, ViewChanges
+from storage.domain.views.changes import (
+    ChangeKind,
+    RowDifference,
+    RowUpdate,
+    SinkMessage,
+    SinkReport,
+    ViewChanges,
+)
 from storage.domain.views.final_position import FinalPosition
 from storage.domain.views.plan import KeyColumn, ViewColumn, ViewPlan
+from storage.domain.views.progress import RevisionReport
 from storage.domain.views.sink import Emit, ViewSink
 from storage.domain.views.view import ViewInput, ViewQuery, ViewSpec
 
@@ -180,3 +189,24 @@ def test_two_sinks_with_one_target_and_too_many_sinks_are_refused():
         with pytest.raises(ValidationFailed):
             ViewSpec(query=query, into=into).check()
     ViewSpec(query=query, into=tuple(sinks[:8])).check()
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [(10, 3), (limits.VIEW_SAMPLES_BYTES // 2, 2), (limits.VIEW_ROW_BYTES_MAX, 0)],
+)
+def test_samples_are_bounded_and_all_are_counted(size, shown):
+    messages = [SinkMessage("queue:a", ChangeKind.INSERT, "k", "x" * size, None) for _ in range(9)]
+    differences = [RowDifference(None, "x" * size) for _ in range(9)]
+    report = RevisionReport(
+        former=1, is_exact=True, records=9, former_records=9, sinks=(SinkReport("queue:a"),)
+    )
+
+    for first in (0, 2, 7):
+        part = slice(first, {0: 2, 2: 7, 7: 9}[first])
+        report = report.with_messages(messages[part], 3)
+        report = report.with_differences(differences[part], 3)
+
+    [sink] = report.sinks
+    assert (report.added, sink.messages) == (9, 9)
+    assert (len(report.samples), len(sink.samples)) == (shown, shown)

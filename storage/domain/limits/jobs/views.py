@@ -46,6 +46,7 @@ VIEW_FORMER_MS_MAX = 30 * DAY_MS  # for which a revision that was replaced is ke
 VIEW_HISTORY_MS_MAX = 30 * DAY_MS  # for which earlier versions of rows can be read
 VIEW_HISTORY_VERSIONS_MAX = 10_000_000  # of a view; the oldest are deleted before their time
 VIEW_REPORT_SAMPLES = 20  # rows in which a rebuilt revision differs, that its report shows
+VIEW_SAMPLES_BYTES = 64 * KIB  # of the rows in these samples, and in those of each sink
 VIEW_SINK_SAMPLES = 5  # messages for each sink, that the result of a back-test shows
 VIEW_BACK_TEST_ATTEMPTS_MAX = 3  # that fail in a row
 VIEW_SNAPSHOT_MS_MAX = 5 * MINUTE_MS  # in which the present rows are copied for a back-test

@@ -10152,7 +10152,7 @@ export type ViewBackTestOut = {
  * Comparison of the rows of a back-test with those that the view had when it began.
  *
  * `exact`: both include the stream up to the same offsets. Fewer `records` than `view_records`: the configuration starts later, or
- * retention has deleted the others. `samples` are the first rows that differ, at most 20: `before` is the view's.
+ * retention has deleted the others. `samples` are the first rows that differ, at most 20 and 64 KiB: `before` is the view's.
  */
 export type ViewBackTestResult = {
     /**
@@ -10198,7 +10198,7 @@ export type ViewBackTestResult = {
 /**
  * ViewBackTestSink
  *
- * Messages that a sink would have got: their number, and the first of them, at most 5.
+ * Messages that a sink would have got: their number, and the first 5 of at most 64 KiB.
  */
 export type ViewBackTestSink = {
     /**
@@ -10807,7 +10807,7 @@ export type ViewProgressOut = {
  * Comparison of a rebuilt revision with the one that it replaced.
  *
  * `exact`: both had read the stream up to the same offsets. Fewer `records` than `former_records`: retention has deleted the others.
- * `samples` are the first rows that differ, at most 20.
+ * `samples` are the first rows that differ, at most 20 and 64 KiB.
  */
 export type ViewReportOut = {
     /**

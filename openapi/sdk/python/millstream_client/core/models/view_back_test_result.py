@@ -20,7 +20,8 @@ class ViewBackTestResult:
 
     `exact`: both include the stream up to the same offsets. Fewer `records` than `view_records`: the configuration
     starts later, or
-    retention has deleted the others. `samples` are the first rows that differ, at most 20: `before` is the view's.
+    retention has deleted the others. `samples` are the first rows that differ, at most 20 and 64 KiB: `before` is the
+    view's.
 
         Attributes:
             revision (int): Number of the view's revision.

@@ -15,7 +15,7 @@ T = TypeVar("T", bound="ViewBackTestSink")
 
 @_attrs_define
 class ViewBackTestSink:
-    """Messages that a sink would have got: their number, and the first of them, at most 5.
+    """Messages that a sink would have got: their number, and the first 5 of at most 64 KiB.
 
     Attributes:
         sink (str): Kind and name, such as `queue:alerts`.

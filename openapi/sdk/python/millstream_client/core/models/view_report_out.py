@@ -19,7 +19,7 @@ class ViewReportOut:
 
     `exact`: both had read the stream up to the same offsets. Fewer `records` than `former_records`: retention has
     deleted the others.
-    `samples` are the first rows that differ, at most 20.
+    `samples` are the first rows that differ, at most 20 and 64 KiB.
 
         Attributes:
             former (int): Number of the revision that it replaced.
