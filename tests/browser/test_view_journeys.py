@@ -113,7 +113,8 @@ async def test_view_is_rebuilt_and_rolled_back(page: Page, service: Service):
         await expect(page.locator("dl", has_text="A former revision")).to_contain_text("for 1 d")
         await press(page, "Rebuild…")
         await look(page, "journey-view-rebuild")
-        await press(page, "Rebuild")
+        async with page.expect_navigation():  # it would meet the reload
+            await press(page, "Rebuild")
         await eventually(lambda: revision_of(service.storage), 2)
         await page.reload()
         await expect(page.locator(".notice", has_text="was rebuilt")).to_contain_text("2 records")
