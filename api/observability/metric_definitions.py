@@ -201,6 +201,9 @@ REPLAY_RECORDS = Counter("millstream_replay_records_total", "Records sent by rep
 BACK_TEST_MESSAGES = Counter(
     "millstream_backtest_messages_total", "Messages evaluated by jobs that back-test a match"
 )
+VIEW_BACK_TEST_RECORDS = Counter(
+    "millstream_view_backtest_records_total", "Records that back-tests of views have evaluated"
+)
 QUERY_RECORDS = Counter("millstream_query_records_total", "Records and rows that queries have read")
 VIEW_RECORDS = Counter(
     "millstream_view_records_total",

@@ -10,7 +10,6 @@ from api.admin.rendering import Context
 from api.native.dependencies import may
 from storage.domain.access.permissions import Action
 from storage.domain.errors import JobNotFound
-from storage.domain.jobs import JobState
 from storage.domain.queries.query import SqlQuery
 from storage.queries.permissions import may_query
 
@@ -18,14 +17,6 @@ router = APIRouter(prefix="/ui/queries", include_in_schema=False, route_class=Pa
 
 SEE = Depends(may(Action.QUERY_RUN))
 LISTED = 20
-_LEVELS = {
-    JobState.QUEUED: "quiet",
-    JobState.RUNNING: "info",
-    JobState.PAUSED: "quiet",
-    JobState.DONE: "ok",
-    JobState.FAILED: "bad",
-    JobState.CANCELLED: "quiet",
-}
 
 
 class EditedRelation(NamedTuple):
@@ -54,11 +45,7 @@ async def show_queries(
         query=shown,
         query_id=query,
         relations=_relations(shown) if shown else [_first(stream, view)],
-        recent=[
-            (one, _LEVELS[one.job.state])
-            for one in recent
-            if may_query(storage.authorizer, principal, one.spec.query)
-        ],
+        recent=[one for one in recent if may_query(storage.authorizer, principal, one.spec.query)],
     )
 
 

@@ -19,6 +19,7 @@ from api.observability.metric_definitions import (
     JOB_SECONDS,
     QUERY_RECORDS,
     REPLAY_RECORDS,
+    VIEW_BACK_TEST_RECORDS,
     VIEW_BATCH_SECONDS,
     VIEW_RECORDS,
     VIEW_ROWS_CHANGED,
@@ -93,6 +94,8 @@ def _count(kind: JobKind, state: JobState, seconds: float, gained: Mapping[str, 
             REPLAY_RECORDS.inc(gained.get("sent", 0))
         case JobKind.BACK_TEST:
             BACK_TEST_MESSAGES.inc(gained.get("evaluated", 0))
+        case JobKind.VIEW_BACK_TEST:
+            VIEW_BACK_TEST_RECORDS.inc(gained.get("records", 0))
         case JobKind.QUERY:
             QUERY_RECORDS.inc(gained.get("records", 0))
         case _:

@@ -29,6 +29,7 @@ def test_work_of_jobs_is_counted_by_kind():
     names = [f"millstream_{what}_total" for what in ("archive_segments", "archive_bytes")]
     names += ["millstream_archive_failures_total", "millstream_replay_records_total"]
     names += ["millstream_backtest_messages_total", "millstream_query_records_total"]
+    names += ["millstream_view_backtest_records_total"]
     before = [counted(name) for name in names]
 
     _count(JobKind.ARCHIVE, JobState.DONE, 1.0, {"files": 2, "file_bytes": 700})
@@ -36,7 +37,9 @@ def test_work_of_jobs_is_counted_by_kind():
     _count(JobKind.REPLAY, JobState.PAUSED, 1.0, {"sent": 40})
     _count(JobKind.BACK_TEST, JobState.DONE, 1.0, {"evaluated": 7, "messages": 9})
     _count(JobKind.QUERY, JobState.DONE, 1.0, {"records": 216})
+    _count(JobKind.VIEW_BACK_TEST, JobState.DONE, 1.0, {"records": 31, "records_total": 31})
     _count(JobKind.COMPACT, JobState.DONE, 1.0, {"files": 9})
 
     after = [counted(name) for name in names]
-    assert [now - then for now, then in zip(after, before, strict=True)] == [2, 700, 1, 40, 7, 216]
+    gained = [now - then for now, then in zip(after, before, strict=True)]
+    assert gained == [2, 700, 1, 40, 7, 216, 31]
