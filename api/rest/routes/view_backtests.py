@@ -9,8 +9,8 @@ from api.native.audited_route import AuditedRoute
 from api.native.dependencies import PrincipalDep, StorageDep, ViewPath, may
 from api.native.examples import AT, LATER, Example, Repeat
 from api.rest.definition_router import JSON_ONLY
+from api.rest.schemas.back_test import ViewBackTestList, ViewBackTestOut
 from api.rest.schemas.view import ViewConfig
-from api.rest.schemas.view_back_test import ViewBackTestList, ViewBackTestOut
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action

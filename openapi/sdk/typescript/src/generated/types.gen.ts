@@ -518,10 +518,6 @@ export type BackTestJobOut = {
      * Id of the job, by which it is cancelled and retried.
      */
     id: string;
-    /**
-     * Topic
-     */
-    topic: string;
     state: JobState;
     /**
      * Pending action.
@@ -553,6 +549,10 @@ export type BackTestJobOut = {
      * Ended At
      */
     ended_at: string | null;
+    /**
+     * Topic
+     */
+    topic: string;
     /**
      * Match
      *
@@ -10089,10 +10089,6 @@ export type ViewBackTestOut = {
      * Id of the job, by which it is cancelled and retried.
      */
     id: string;
-    /**
-     * View
-     */
-    view: string;
     state: JobState;
     /**
      * Pending action.
@@ -10124,6 +10120,10 @@ export type ViewBackTestOut = {
      * Ended At
      */
     ended_at: string | null;
+    /**
+     * View
+     */
+    view: string;
     /**
      * Sql
      */

@@ -24,7 +24,6 @@ class BackTestJobOut:
 
     Attributes:
         id (str): Id of the job, by which it is cancelled and retried.
-        topic (str):
         state (JobState): State of a job.
         requested_state (RequestedState): Action requested by a running job's owner; its worker sees it at its next
             heartbeat.
@@ -34,6 +33,7 @@ class BackTestJobOut:
         created_at (datetime.datetime):
         started_at (datetime.datetime | None):
         ended_at (datetime.datetime | None):
+        topic (str):
         match (Any): A match, or a list of them, of which any takes a message. A match is an object with `subject`,
             `filter` and `where`; all that are given must hold. null: every message. `unmatched`: messages that no other
             live route of the topic takes.
@@ -45,7 +45,6 @@ class BackTestJobOut:
     """
 
     id: str
-    topic: str
     state: JobState
     requested_state: RequestedState
     waiting_for: None | WaitReason
@@ -54,6 +53,7 @@ class BackTestJobOut:
     created_at: datetime.datetime
     started_at: datetime.datetime | None
     ended_at: datetime.datetime | None
+    topic: str
     match: Any
     compare_with: None | str
     start_time: datetime.datetime | None
@@ -64,8 +64,6 @@ class BackTestJobOut:
 
     def to_dict(self) -> dict[str, Any]:
         id = self.id
-
-        topic = self.topic
 
         state = self.state.value
 
@@ -95,6 +93,8 @@ class BackTestJobOut:
         else:
             ended_at = self.ended_at
 
+        topic = self.topic
+
         match = self.match
 
         compare_with: None | str
@@ -121,7 +121,6 @@ class BackTestJobOut:
         field_dict.update(
             {
                 "id": id,
-                "topic": topic,
                 "state": state,
                 "requested_state": requested_state,
                 "waiting_for": waiting_for,
@@ -130,6 +129,7 @@ class BackTestJobOut:
                 "created_at": created_at,
                 "started_at": started_at,
                 "ended_at": ended_at,
+                "topic": topic,
                 "match": match,
                 "compare_with": compare_with,
                 "start_time": start_time,
@@ -147,8 +147,6 @@ class BackTestJobOut:
 
         d = dict(src_dict)
         id = d.pop("id")
-
-        topic = d.pop("topic")
 
         state = JobState(d.pop("state"))
 
@@ -205,6 +203,8 @@ class BackTestJobOut:
 
         ended_at = _parse_ended_at(d.pop("ended_at"))
 
+        topic = d.pop("topic")
+
         match = d.pop("match")
 
         def _parse_compare_with(data: object) -> None | str:
@@ -250,7 +250,6 @@ class BackTestJobOut:
 
         back_test_job_out = cls(
             id=id,
-            topic=topic,
             state=state,
             requested_state=requested_state,
             waiting_for=waiting_for,
@@ -259,6 +258,7 @@ class BackTestJobOut:
             created_at=created_at,
             started_at=started_at,
             ended_at=ended_at,
+            topic=topic,
             match=match,
             compare_with=compare_with,
             start_time=start_time,

@@ -24,7 +24,6 @@ class ViewBackTestOut:
 
     Attributes:
         id (str): Id of the job, by which it is cancelled and retried.
-        view (str):
         state (JobState): State of a job.
         requested_state (RequestedState): Action requested by a running job's owner; its worker sees it at its next
             heartbeat.
@@ -34,6 +33,7 @@ class ViewBackTestOut:
         created_at (datetime.datetime):
         started_at (datetime.datetime | None):
         ended_at (datetime.datetime | None):
+        view (str):
         sql (str):
         records (int): Records that were evaluated.
         records_total (int | None): Records of the view's rows; null before the job has begun.
@@ -41,7 +41,6 @@ class ViewBackTestOut:
     """
 
     id: str
-    view: str
     state: JobState
     requested_state: RequestedState
     waiting_for: None | WaitReason
@@ -50,6 +49,7 @@ class ViewBackTestOut:
     created_at: datetime.datetime
     started_at: datetime.datetime | None
     ended_at: datetime.datetime | None
+    view: str
     sql: str
     records: int
     records_total: int | None
@@ -60,8 +60,6 @@ class ViewBackTestOut:
         from ..models.view_back_test_result import ViewBackTestResult  # noqa: PLC0415
 
         id = self.id
-
-        view = self.view
 
         state = self.state.value
 
@@ -91,6 +89,8 @@ class ViewBackTestOut:
         else:
             ended_at = self.ended_at
 
+        view = self.view
+
         sql = self.sql
 
         records = self.records
@@ -109,7 +109,6 @@ class ViewBackTestOut:
         field_dict.update(
             {
                 "id": id,
-                "view": view,
                 "state": state,
                 "requested_state": requested_state,
                 "waiting_for": waiting_for,
@@ -118,6 +117,7 @@ class ViewBackTestOut:
                 "created_at": created_at,
                 "started_at": started_at,
                 "ended_at": ended_at,
+                "view": view,
                 "sql": sql,
                 "records": records,
                 "records_total": records_total,
@@ -133,8 +133,6 @@ class ViewBackTestOut:
 
         d = dict(src_dict)
         id = d.pop("id")
-
-        view = d.pop("view")
 
         state = JobState(d.pop("state"))
 
@@ -191,6 +189,8 @@ class ViewBackTestOut:
 
         ended_at = _parse_ended_at(d.pop("ended_at"))
 
+        view = d.pop("view")
+
         sql = d.pop("sql")
 
         records = d.pop("records")
@@ -219,7 +219,6 @@ class ViewBackTestOut:
 
         view_back_test_out = cls(
             id=id,
-            view=view,
             state=state,
             requested_state=requested_state,
             waiting_for=waiting_for,
@@ -228,6 +227,7 @@ class ViewBackTestOut:
             created_at=created_at,
             started_at=started_at,
             ended_at=ended_at,
+            view=view,
             sql=sql,
             records=records,
             records_total=records_total,
