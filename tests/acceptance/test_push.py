@@ -6,6 +6,7 @@ import signal
 import time
 from collections import defaultdict
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import httpx
@@ -90,8 +91,11 @@ class Worker(Client):
     async def take(self, socket: Socket, frame: Frame) -> None:
         self.asked.update(message["body"] for message in frame["messages"])
         handles = [message["receipt_handle"] for message in frame["messages"]]
-        reply = await socket.request("ack", sub="a", receipt_handles=handles)
-        for message, result in zip(frame["messages"], reply.get("results", ()), strict=False):
+        ack = partial(socket.request, "ack", sub="a", receipt_handles=handles)
+        while (reply := await ack())["type"] == "error":
+            assert reply["problem"]["retryable"], reply
+            await asyncio.sleep(PAUSE_S)  # until then the server extends the deliveries
+        for message, result in zip(frame["messages"], reply["results"], strict=True):
             if result["status"] == "ok":
                 self.done.append(message["body"])
 
