@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from spark_worker.views.cohorts import capped
+from spark_worker.views.inputs.reads import capped
 from storage.bootstrap import Storage, open_storage
 from storage.concurrency.tasks import end
 from storage.domain.errors import StreamNotFound, StreamRecreated
@@ -49,7 +49,7 @@ from storage.domain.views.row_key import encode_key
 from storage.domain.views.source_search import RecordLocation, SearchResult, SearchSpec
 from storage.domain.views.sources import SourceMode, SourceRange, merge_sources
 from storage.domain.views.view import ViewQuery
-from storage.domain.views.watermark import advance_marks, watermark_of
+from storage.domain.views.watermark import StreamMarks, advance_marks, watermark_of
 from storage.operations.presence import registered
 from storage.postgres.repositories.view_batches import StoredState
 from storage.settings import StorageSettings
@@ -118,10 +118,7 @@ def batch_of(
         positions=read.positions,
         marks=marks,
         watermark_ms=watermark_of(
-            marks,
-            delay_ms=revision.query.input.watermark_ms,
-            idle=(),
-            before_ms=before.watermark_ms,
+            [StreamMarks(marks, revision.query.input.watermark_ms)], before.watermark_ms
         ),
         batch=before.batch + 1,
         counts=before.counts + ViewCounts(records=len(records), bad=values.count(None)),

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from api.native.fields import rfc3339
 from api.rest.field_map import Mapped
 from api.rest.schema_base import Time
-from storage.domain.views.progress import RevisionReport
+from storage.domain.views.progress import RevisionReport, ViewProgress
 from storage.domain.views.view import BadPolicy
 
 DeclaredColumns = Annotated[
@@ -35,6 +35,12 @@ OnBad = Annotated[
 Positions = Annotated[
     dict[str, int], Field(description="Next offset to read, by shard: the rows include all before.")
 ]
+Joined = Annotated[
+    dict[str, dict[str, int]],
+    Field(
+        description="Positions in the other stream of a join, by its name in the query; empty without a join."
+    ),
+]
 Watermark = Annotated[
     Time | None,
     Field(
@@ -55,6 +61,11 @@ class RowDifferenceOut(BaseModel):
 
     before: dict[str, Any] | None
     after: dict[str, Any] | None
+
+
+def joined_out(progress: ViewProgress) -> dict[str, dict[str, int]]:
+    """Return the positions in the other stream of a join on the wire."""
+    return {name: shards_out(one.positions) for name, one in progress.joined.items()}
 
 
 def shards_out(positions: Mapping[int, int]) -> dict[str, int]:

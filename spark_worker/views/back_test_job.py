@@ -19,24 +19,19 @@ from spark_worker.runtime.job_context import (
     PermanentFailure,
     TransientFailure,
 )
-from spark_worker.views.backlog import BatchRecords, first_positions, with_backlog
-from spark_worker.views.cohorts import capped, has_started
+from spark_worker.views.cohorts import has_started
+from spark_worker.views.failure import ViewFailed
+from spark_worker.views.inputs.backlog import BatchRecords, first_positions, with_backlog
+from spark_worker.views.inputs.reads import has_news, read_streams
 from spark_worker.views.processor import BatchProcessor
-from spark_worker.views.step import (
-    ViewFailed,
-    batch_of,
-    has_news,
-    is_final,
-    move_batch,
-    tick_batch,
-)
+from spark_worker.views.step import batch_of, is_final, move_batch, tick_batch
 from storage.domain import limits
 from storage.domain.errors import StreamNotFound, StreamRecreated
 from storage.domain.jobs import LeaseLost
 from storage.domain.names import StreamName
-from storage.domain.streams.stream import StreamRead
 from storage.domain.views.plan import ViewBackTestSpec
-from storage.domain.views.progress import ViewBatch
+from storage.domain.views.progress import FollowedStream, ViewBatch, ViewRevision
+from storage.domain.views.view import ViewInput
 from storage.views.scans import ViewConflict, ViewTooLarge
 
 
@@ -74,7 +69,7 @@ class _BackTest:
         if not has_started(self._revision):
             created_at_ms = self._test.created_at_ms
             starting = first_positions(
-                self._work.storage, self._stream, self._revision, created_at_ms
+                self._work.storage, self._stream.namespace, self._revision, created_at_ms
             )
             self._commit(move_batch(self._revision, self._work.call(starting)))
         while self._advance():
@@ -103,19 +98,21 @@ class _BackTest:
         if records is None:
             return False
         revision = self._revision
-        if not has_news(records.read):
-            self._commit(move_batch(revision, records.read.positions))
+        if not any(map(has_news, records.reads)):
+            self._commit(move_batch(revision, [read.positions for read in records.reads]))
             return True
         if reason := self._processor.prepare([revision]).get(revision.revision_id):
             raise PermanentFailure(reason)
         computed = self._processor.compute([revision], records)[revision.revision_id]
+        if isinstance(computed, ViewFailed):
+            raise computed
         if isinstance(computed, Exception):
             raise TransientFailure(cause_of(computed)) from computed
         batch = batch_of(
             revision,
-            records.read,
+            records.reads,
             computed,
-            idle=(),
+            idle=[()] * len(records.reads),
             tables=self._processor.table_positions(revision),
             milliseconds=int((time.monotonic() - started) * limits.SECOND_MS),
         )
@@ -124,20 +121,19 @@ class _BackTest:
 
     def _read(self) -> BatchRecords | None:
         """Read what comes next; None if nothing is left of what the snapshot includes."""
-        before, caps = self._revision.progress.positions, self._snapshot.progress.positions
-        storage = self._work.storage
-        reading = storage.record_reader.read(
-            self._stream, before, wait_ms=0, stream_id=self._revision.stream_id
-        )
-        answer = self._work.call(reading)
-        stream = self._work.call(storage.catalog.stream(self._stream))
-        read: StreamRead = capped(answer, before, caps, stream)
-        if read.positions == before and not has_news(read):
+        storage, namespace = self._work.storage, self._stream.namespace
+        caps = [followed.progress.positions for followed in self._snapshot.streams]
+        reads = self._work.call(read_streams(storage, namespace, self._revision, caps))
+        before = [followed.progress.positions for followed in self._revision.streams]
+        if [read.positions for read in reads] == before and not any(map(has_news, reads)):
             return None
-        if self._test.spec.into:  # a larger batch has fewer changes for sinks than the view had
-            return BatchRecords(read)
+        if len(reads) > 1 or self._test.spec.into:
+            return BatchRecords(
+                reads
+            )  # a larger batch has fewer changes for sinks than the view had
         records_max = limits.VIEW_BACKLOG_RECORDS
-        return self._work.call(with_backlog(storage, self._stream, read, records_max, caps))
+        [read], [cap] = reads, caps
+        return self._work.call(with_backlog(storage, self._stream, read, records_max, cap))
 
     def _end_windows(self) -> None:
         """Advance the watermark to that of the snapshot, and finish the rows that are final."""
@@ -145,23 +141,33 @@ class _BackTest:
         watermark_ms = revision.progress.watermark_ms
         if watermark_ms is None:
             return
-        has_same_input = revision.query.input == self._snapshot.query.input
+        has_same_input = _inputs(revision) == _inputs(self._snapshot)
         if has_same_input and present is not None and present > watermark_ms:
             self._commit(tick_batch(revision, present))
         while not is_final(self._revision.progress):
             self._commit(tick_batch(self._revision, self._revision.progress.watermark_ms or 0))
 
     def _is_exact(self) -> bool:
-        """Return whether the stream still has all that the snapshot includes, less what expired.
+        """Return whether the streams still have all that the snapshot includes, less what expired.
 
         Positions are no measure: those of two readers of the same records differ by the ends of closed shards.
         """
-        reading = self._work.storage.record_reader.shards(self._stream, self._revision.stream_id)
+        return all(map(self._has_all, self._snapshot.streams))
+
+    def _has_all(self, followed: FollowedStream) -> bool:
+        name = StreamName(followed.input.stream, self._stream.namespace)
+        stream_id = followed.progress.stream_id or None
+        reading = self._work.storage.record_reader.shards(name, stream_id)
         ends = {state.shard.index: state.next for state in self._work.call(reading)}
-        positions = self._snapshot.progress.positions
+        positions = followed.progress.positions
         return all(ends.get(shard, offset) >= offset for shard, offset in positions.items())
 
     def _commit(self, batch: ViewBatch) -> None:
         committing = self._scans.commit_back_test(self._work.claim, self._test.spec, batch)
         progress = self._work.call(committing)
         self._revision = msgspec.structs.replace(self._revision, progress=progress)
+
+
+def _inputs(revision: ViewRevision) -> list[ViewInput]:
+    """Return what decides the watermark of a revision, whatever its query calls it."""
+    return [followed.input for followed in revision.streams]

@@ -7,14 +7,13 @@ While a building revision is about to reach the active one, the active one gets 
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import starmap
 from typing import Any
 
-from msgspec.structs import replace
-
+from spark_worker.views.inputs.reads import Caps
 from storage.domain import limits
-from storage.domain.streams.lineage import FULLY_READ, have_passed
+from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.start_at import StartAt
-from storage.domain.streams.stream import Gap, ShardRead, Stream, StreamRead
 from storage.domain.views.progress import RevisionState, ViewRevision
 from storage.views.scans import ScanRevision
 
@@ -36,16 +35,16 @@ class Cohorts:
         """Return the number of revisions."""
         return len(self._every)
 
-    def cap(self, entry: ScanRevision) -> Mapping[int, int] | None:
+    def cap(self, entry: ScanRevision) -> Caps | None:
         """Return the positions that a building revision must not pass: those of the active one.
 
-        None for other revisions, and while the active one has stopped or reads a former stream.
+        None for other revisions, and while the active one has stopped, or reads other streams or a former one.
         """
         active = self._active.get(entry.view.view_id)
         is_building = entry.revision.state is RevisionState.BUILDING
-        if active is None or not is_building or active.stream_id != entry.revision.stream_id:
+        if active is None or not is_building or not _read_the_same(entry.revision, active):
             return None
-        return active.progress.positions
+        return _positions(active)
 
     def caught_up(self) -> list[ScanRevision]:
         """Return the building revisions that include what the active ones do, or all there is."""
@@ -61,7 +60,9 @@ class Cohorts:
             return False
         if cap is None:
             return revision.revision_id in self._idle
-        return self._both_idle(entry) or _is_at(revision.progress.positions, cap)
+        return self._both_idle(entry) or all(
+            starmap(_is_at, zip(_positions(revision), cap, strict=True))
+        )
 
     def include_the_same(self, entry: ScanRevision) -> bool:
         """Return whether a revision and the active one of its view include the same records.
@@ -69,10 +70,15 @@ class Cohorts:
         The positions of two that have nothing left to read may differ by the ends of closed shards. If they differ in a shard, the
         store has lost records.
         """
-        own, cap = entry.revision.progress.positions, self.cap(entry)
-        if cap is None or not self._both_idle(entry):
-            return own == cap
-        both = [{own[shard], offset} for shard, offset in cap.items() if shard in own]
+        positions, caps = _positions(entry.revision), self.cap(entry)
+        if caps is None or not self._both_idle(entry):
+            return positions == caps
+        both = [
+            {own[shard], offset}
+            for own, cap in zip(positions, caps, strict=True)
+            for shard, offset in cap.items()
+            if shard in own
+        ]
         return all(len(offsets - {FULLY_READ}) <= 1 for offsets in both)
 
     def _both_idle(self, entry: ScanRevision) -> bool:
@@ -91,9 +97,10 @@ class Cohorts:
                 continue
             key = (
                 revision.stream_id,
+                revision.revision_id if revision.query.is_join else "",
                 frozenset(revision.progress.positions.items()),
                 has_started(revision),
-                None if cap is None else frozenset(cap.items()),
+                None if cap is None else frozenset(cap[0].items()),
             )
             cohorts.setdefault(key, []).append(entry)
         return [*cohorts.values()]
@@ -103,13 +110,28 @@ class Cohorts:
         cap, is_idle = self.cap(entry), entry.revision.revision_id in self._idle
         if cap is None or is_idle or not has_started(entry.revision):
             return False
-        behind = _distance(entry.revision.progress.positions, cap)
-        return behind is not None and behind <= limits.READ_RECORDS_MAX
+        pairs = zip(_positions(entry.revision), cap, strict=True)
+        behind = [_distance(own, other) for own, other in pairs]
+        return all(one is not None and one <= limits.READ_RECORDS_MAX for one in behind)
 
 
 def has_started(revision: ViewRevision) -> bool:
     """Return whether a revision has its first positions, or needs none."""
-    return revision.progress.batch > 0 or revision.query.input.start is StartAt.EARLIEST
+    starts = {one.start for one in revision.query.inputs.values()}
+    return revision.progress.batch > 0 or starts == {StartAt.EARLIEST}
+
+
+def _positions(revision: ViewRevision) -> list[Mapping[int, int]]:
+    return [followed.progress.positions for followed in revision.streams]
+
+
+def _read_the_same(revision: ViewRevision, other: ViewRevision) -> bool:
+    """Return whether two revisions read the same streams, also of those that are joined."""
+    pairs = [*zip(revision.streams, other.streams, strict=False)]
+    return len(revision.streams) == len(other.streams) and all(
+        own.input.stream == one.input.stream and own.progress.stream_id == one.progress.stream_id
+        for own, one in pairs
+    )
 
 
 def _is_at(positions: Mapping[int, int], others: Mapping[int, int]) -> bool:
@@ -118,42 +140,6 @@ def _is_at(positions: Mapping[int, int], others: Mapping[int, int]) -> bool:
         return False
     pairs = [(positions[shard], other) for shard, other in others.items()]
     return all(own == FULLY_READ or own >= other != FULLY_READ for own, other in pairs)
-
-
-def capped(
-    read: StreamRead, before: Mapping[int, int], caps: Mapping[int, int], stream: Stream
-) -> StreamRead:
-    """Return the part of a read that another reader, whose positions are `caps`, has passed.
-
-    `before`: the positions of the read. A shard that the other reader has not reached stays where it was, and one that it reads is cut at
-    its position.
-    """
-    positions, shards = dict(read.positions), list[ShardRead]()
-    for shard in read.shards:
-        index, cap = shard.shard, caps.get(shard.shard)
-        if cap is None and not have_passed(stream, caps, {index: 0}):
-            positions[index] = before.get(index, 0)
-        elif cap is None or cap == FULLY_READ:
-            shards.append(shard)
-        else:
-            shards.append(_cut(shard, max(cap, before.get(index, 0))))
-            positions[index] = shards[-1].next_offset
-    return StreamRead(shards, positions if shards else dict(before), read.stream_id)
-
-
-def _cut(shard: ShardRead, end: int) -> ShardRead:
-    """Return the part of a read before an offset; the shard goes on there."""
-    gap = shard.gap
-    if gap is not None:
-        gap = Gap(gap.first, min(gap.next, end), gap.reason) if gap.first < end else None
-    return replace(
-        shard,
-        records=[each for each in shard.records if each.offset < end],
-        next_offset=min(shard.next_offset, end),
-        gap=gap,
-        ended=False,
-        children=(),
-    )
 
 
 def _distance(positions: Mapping[int, int], others: Mapping[int, int]) -> int | None:

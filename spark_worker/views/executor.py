@@ -11,12 +11,18 @@ from pyspark.sql import functions as sf
 
 from spark_worker.views.planning.planner import LOCAL_RELATION, NO_LOCAL_RELATION
 from spark_worker.views.planning.plans import Plans, Source, Template, analyzed
-from spark_worker.views.planning.prepared import STATES, PreparedView, ResultKind
+from spark_worker.views.planning.prepared import (
+    STATES,
+    PreparedView,
+    ResultKind,
+    RowsParser,
+)
 from storage.domain import limits
 from storage.domain.views.sources import SourceRange, Sources
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
 NO_TABLES: Mapping[Any, Any] = {}
@@ -56,6 +62,18 @@ class Partials(NamedTuple):
     sources: dict[str, dict[int, SourceRange]]
 
 
+class JoinSide(NamedTuple):
+    """Parsed records of one stream of a join: the buffered ones, and those of a batch."""
+
+    buffered: pa.Table
+    new: pa.Table
+
+    @property
+    def all_records(self) -> pa.Table:
+        """Both, the buffered ones first."""
+        return pa.concat_tables([self.buffered, self.new]).combine_chunks()
+
+
 class MergeInput(NamedTuple):
     """States to merge, of a batch and stored.
 
@@ -70,11 +88,16 @@ class MergeInput(NamedTuple):
 
 
 class Computed(NamedTuple):
-    """Result of a batch for one view: its rows, and what they were merged of."""
+    """Result of a batch for one view: its rows, and what they were merged of.
 
-    stats: Mapping[int, ShardStats]
+    `stats`: of each stream that it follows. `joined`: the records of a join. `gaps`: those of it that are gone.
+    """
+
+    stats: Sequence[Mapping[int, ShardStats]]
     rows: Sequence[MergedRow]
     merged: MergeInput
+    joined: Mapping[str, JoinSide] = {}
+    gaps: int = 0
 
 
 class Contributor(NamedTuple):
@@ -115,7 +138,7 @@ class Executor:
                 plans.append(self._plans.over(view.partial, source, tables.get(number, {})))
                 if view.sources is not None:
                     plans.append(self._plans.over(view.sources, source, tables.get(number, {})))
-                if counting.setdefault(groups[number], number) == number:
+                if counting.setdefault(groups[number], number) == number and view.stats:
                     plans.append(self._plans.over(view.stats, source))
             rows = self._collect(plans)
         results = {number: Partials([], {}, {}) for number in views}
@@ -131,6 +154,41 @@ class Executor:
             number: results[number]._replace(stats=results[counting[groups[number]]].stats)
             for number in views
         }
+
+    def join(
+        self,
+        view: PreparedView,
+        sides: Mapping[str, JoinSide],
+        tables: Mapping[str, Any] = NO_TABLES,
+    ) -> Partials:
+        """Return the partial aggregates of the pairs that the new records of a join are in.
+
+        Each pair is counted in the batch of the later one: a new record of the first stream with all of the second, and a buffered one
+        with the new ones of the second.
+        """
+        (first, left), (second, right) = sides.items()
+        parts = [
+            {first: left.new, second: right.all_records},
+            {first: left.buffered, second: right.new},
+        ]
+        parts = [part for part in parts if all(table.num_rows for table in part.values())]
+        if not parts:
+            return Partials([], {}, {})
+        self._choose_codegen(left.all_records.num_rows + right.all_records.num_rows)
+        plans = []
+        for part in parts:
+            rows = {
+                name: self._rows(table, view.joined[name].schema) for name, table in part.items()
+            }
+            plans.append(self._plans.over(view.partial, None, {**tables, **rows}))
+        return Partials([State(*state) for _, _, *state in self._collect(plans)], {}, {})
+
+    def parsed(self, parser: RowsParser, records: pa.Table) -> pa.Table:
+        """Return raw records of a joined stream as its query sees them, with the column `_bad`."""
+        self._choose_codegen(records.num_rows)
+        plan = self._plans.over(parser.template, self._relation(records))
+        with self._limited():
+            return self._plans.frame(plan).toArrow()
 
     def contributors(
         self, view: PreparedView, records: pa.Table, tables: Mapping[str, Any] = NO_TABLES
@@ -165,6 +223,11 @@ class Executor:
             mode = "FALLBACK" if generates else "NO_CODEGEN"
             self._spark.conf.set("spark.sql.codegen.factoryMode", mode)
             self._generates_code = generates
+
+    def _rows(self, table: pa.Table, schema: "StructType") -> Any:
+        """Return parsed records as rows that the JVM has."""
+        visible = table.select(schema.names).combine_chunks()
+        return analyzed(self._spark.createDataFrame(visible, schema=schema)).data()
 
     def _relation(self, table: pa.Table) -> Source:
         """Return the source of a table's rows, which are a part of the plan."""

@@ -10,12 +10,14 @@ from functools import partial
 
 from spark_worker.runtime.job_context import JobContext
 from spark_worker.sql.refusal import SqlRefused
-from spark_worker.views.backlog import BatchRecords
 from spark_worker.views.executor import Computed, Contributor, MergeInput, Partials, State
+from spark_worker.views.failure import ViewFailed
+from spark_worker.views.inputs.backlog import BatchRecords
+from spark_worker.views.inputs.joins import JoinBuffers
+from spark_worker.views.inputs.tables import StreamTable
 from spark_worker.views.session import ViewSession
 from spark_worker.views.sessions import merge_sessions, session_keys
-from spark_worker.views.step import ViewFailed, encoded_keys
-from spark_worker.views.tables import StreamTable
+from spark_worker.views.step import encoded_keys
 from storage.concurrency.tasks import in_batches
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, StreamNotFound, StreamRecreated
@@ -34,6 +36,7 @@ class BatchProcessor:
         self._work = work
         self._session = session
         self._tables: dict[str, StreamTable] = {}
+        self._join_buffers = JoinBuffers(work)
 
     @property
     def session(self) -> ViewSession | None:
@@ -44,8 +47,9 @@ class BatchProcessor:
         """Forget the plans of all other revisions, and the tables that none of these names."""
         present = {table.stream for one in revisions for table in one.query.tables.values()}
         self._tables = {stream: at for stream, at in self._tables.items() if stream in present}
+        ids = [revision.revision_id for revision in revisions]
+        self._join_buffers.keep(ids)
         if self._session is not None:
-            ids = [revision.revision_id for revision in revisions]
             self._session.keep(ids, {table.stream for table in self._tables.values()})
 
     def prepare(self, revisions: Sequence[ViewRevision]) -> dict[str, str]:
@@ -118,21 +122,39 @@ class BatchProcessor:
 
     def _compute_together(
         self, revisions: Sequence[ViewRevision], records: BatchRecords
-    ) -> dict[str, Computed | Exception]:
+    ) -> Mapping[str, Computed]:
         assert self._session is not None
-        partials = self._session.partials(revisions, records, self._tables)
+        if revisions[0].query.is_join:
+            [revision] = revisions
+            parse = partial(self._session.parsed, revision)
+            batch = self._join_buffers.batch(parse, revision, records.reads)
+            of_batch = self._session.join(revision, batch.sides, self._tables)
+            computed = self._merged(revisions, {revision.revision_id: of_batch})
+            return {
+                one: result._replace(stats=batch.stats, joined=batch.sides, gaps=batch.gaps)
+                for one, result in computed.items()
+            }
+        return self._merged(revisions, self._session.partials(revisions, records, self._tables))
+
+    def _merged(
+        self, revisions: Sequence[ViewRevision], partials: Mapping[str, Partials]
+    ) -> dict[str, Computed]:
+        """Merge the partial aggregates of a batch with the stored states."""
+        assert self._session is not None
         changed = [entry for entry in revisions if partials[entry.revision_id].states]
         read_stored = partial(self._with_stored, partials)
         at_once = limits.VIEW_TRANSACTIONS_AT_ONCE
         inputs = dict(self._work.call(in_batches(changed, read_stored, at_once)))
         states = {revision_id: one.states for revision_id, one in inputs.items()}
         merged = self._session.merge(changed, states) if changed else {}
-        results: dict[str, Computed | Exception] = {}
-        for entry in revisions:
-            revision_id = entry.revision_id
-            rows, stats = merged.get(revision_id, ()), partials[revision_id].stats
-            results[revision_id] = Computed(stats, rows, inputs.get(revision_id, _UNCHANGED))
-        return results
+        return {
+            entry.revision_id: Computed(
+                [partials[entry.revision_id].stats],
+                merged.get(entry.revision_id, ()),
+                inputs.get(entry.revision_id, _UNCHANGED),
+            )
+            for entry in revisions
+        }
 
     async def _with_stored(
         self, partials: Mapping[str, Partials], revision: ViewRevision

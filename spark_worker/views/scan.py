@@ -12,6 +12,7 @@ computed changes nothing.
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -20,19 +21,14 @@ import msgspec
 from spark_worker.runtime.cluster import cause_of
 from spark_worker.runtime.fault_points import fault
 from spark_worker.runtime.job_context import JobContext, JobStopped
-from spark_worker.views.activity import ShardActivity
-from spark_worker.views.backlog import BatchRecords, first_positions, with_backlog
-from spark_worker.views.cohorts import Cohorts, capped, has_started
+from spark_worker.views.cohorts import Cohorts, has_started
 from spark_worker.views.executor import Computed
+from spark_worker.views.failure import ViewFailed
+from spark_worker.views.inputs.activity import ShardActivity
+from spark_worker.views.inputs.backlog import BatchRecords, first_positions, with_backlog
+from spark_worker.views.inputs.reads import Caps, has_news, read_streams, wait_for_records
 from spark_worker.views.processor import BatchProcessor
-from spark_worker.views.step import (
-    ViewFailed,
-    batch_of,
-    has_news,
-    is_final,
-    move_batch,
-    tick_batch,
-)
+from spark_worker.views.step import batch_of, is_final, move_batch, tick_batch
 from storage.concurrency.tasks import in_batches
 from storage.domain import limits
 from storage.domain.errors import StreamNotFound, StreamRecreated
@@ -136,11 +132,17 @@ class _Scan:
 
     def _wait(self, cohorts: Sequence[Sequence[ScanRevision]]) -> None:
         """Wait until the stream may have records, or it is time to look for other views."""
-        at_the_end = [cohort for cohort in cohorts if self._cohorts.cap(cohort[0]) is None]
+        at_the_end = [
+            cohort[0].revision for cohort in cohorts if self._cohorts.cap(cohort[0]) is None
+        ]
         if not at_the_end:
             self._work.sleep(limits.VIEW_SCAN_WAIT_MS / limits.SECOND_MS)
             return
-        self._read(at_the_end[0], limits.VIEW_SCAN_WAIT_MS)
+        waiting = wait_for_records(
+            self._work.storage, self._stream.namespace, at_the_end, limits.VIEW_SCAN_WAIT_MS
+        )
+        with suppress(StreamNotFound, StreamRecreated):  # the next round reads it, and says so
+            self._work.call(waiting)
 
     def _pace(self, started: float) -> None:
         """Let records gather for the next round of batches."""
@@ -172,21 +174,18 @@ class _Scan:
         started = time.monotonic()
         if not has_started(cohort[0].revision):
             return self._start(cohort)
-        read = self._read(cohort, 0)
-        cap = self._cohorts.cap(cohort[0])
-        if read is not None and cap is not None:
-            stream = self._work.call(self._work.storage.catalog.stream(self._stream))
-            read = capped(read, cohort[0].revision.progress.positions, cap, stream)
-        if read is None or not has_news(read):
+        caps = self._cohorts.cap(cohort[0])
+        reads = self._read(cohort, caps)
+        if not any(map(has_news, reads)):
             return False
-        if cap is None:  # of a revision that is built, the records are old
-            self._activity.note(read)
-        records = self._with_backlog(cohort, read, cap)
+        if caps is None:  # of a revision that is built, the records are old
+            self._activity.note(cohort[0].revision, reads)
+        records = self._with_backlog(cohort, reads, caps)
         fault("view.read")
         cohort = self._prepared(cohort)
         computed = self._processor.compute([entry.revision for entry in cohort], records)
         fault("view.computed")
-        finish = partial(self._finish, records.read, computed, started)
+        finish = partial(self._finish, records.reads, computed, started)
         self._work.call(in_batches(cohort, finish, limits.VIEW_TRANSACTIONS_AT_ONCE))
         self._batches += 1
         progress = {"batches": self._batches}
@@ -194,11 +193,12 @@ class _Scan:
         return True
 
     def _with_backlog(
-        self, cohort: Sequence[ScanRevision], read: StreamRead, cap: Mapping[int, int] | None
+        self, cohort: Sequence[ScanRevision], reads: Sequence[StreamRead], caps: Caps | None
     ) -> BatchRecords:
-        """Return a read with more records behind it, unless a batch has just failed."""
-        if any(entry.revision.failures for entry in cohort):
-            return BatchRecords(read)
+        """Return the read of a stream with more records behind it, unless a batch has just failed."""
+        if len(reads) > 1 or any(entry.revision.failures for entry in cohort):
+            return BatchRecords(reads)
+        [read], cap = reads, None if caps is None else caps[0]
         records_max = limits.VIEW_BACKLOG_RECORDS // self._cohorts.count
         reading = with_backlog(self._work.storage, self._stream, read, records_max, cap)
         return self._work.call(reading)
@@ -216,7 +216,10 @@ class _Scan:
         for entry in cohort:
             try:
                 starting = first_positions(
-                    self._work.storage, self._stream, entry.revision, entry.view.created_at_ms
+                    self._work.storage,
+                    self._stream.namespace,
+                    entry.revision,
+                    entry.view.created_at_ms,
                 )
                 positions = self._work.call(starting)
             except (StreamNotFound, StreamRecreated):
@@ -225,20 +228,14 @@ class _Scan:
                 self._work.call(self._store(entry, move_batch(entry.revision, positions)))
         return True
 
-    def _read(self, cohort: Sequence[ScanRevision], wait_ms: int) -> StreamRead | None:
-        """Read behind the positions of a cohort; None if its stream is gone."""
-        revision = cohort[0].revision
-        reading = self._work.storage.record_reader.read(
-            self._stream,
-            revision.progress.positions,
-            wait_ms=wait_ms,
-            stream_id=revision.stream_id,
-        )
+    def _read(self, cohort: Sequence[ScanRevision], caps: Caps | None) -> Sequence[StreamRead]:
+        """Read behind the positions of a cohort; nothing if a stream is gone."""
+        storage, namespace = self._work.storage, self._stream.namespace
         try:
-            return self._work.call(reading)
+            return self._work.call(read_streams(storage, namespace, cohort[0].revision, caps))
         except (StreamNotFound, StreamRecreated):
             self._stop(cohort, _DELETED)
-            return None
+            return ()
 
     # Ticks: batches without records
 
@@ -278,7 +275,7 @@ class _Scan:
 
     async def _finish(
         self,
-        read: StreamRead,
+        reads: Sequence[StreamRead],
         computed: Mapping[str, Computed | Exception],
         started: float,
         entry: ScanRevision,
@@ -286,12 +283,12 @@ class _Scan:
         """Commit the result of a revision, or note its failure."""
         result = computed[entry.revision.revision_id]
         if isinstance(result, Exception):
-            await self._fail(entry, cause_of(result), stop=False)
+            await self._fail(entry, cause_of(result), stop=isinstance(result, ViewFailed))
             return
         try:
             batch = batch_of(
                 entry.revision,
-                read,
+                reads,
                 result,
                 idle=self._activity.idle(entry.revision),
                 tables=self._processor.table_positions(entry.revision),

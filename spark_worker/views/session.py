@@ -5,19 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from spark_worker.views.backlog import BatchRecords
 from spark_worker.views.executor import (
     NO_TABLES,
     Contributor,
     Executor,
+    JoinSide,
     MergedRow,
     Partials,
     State,
 )
+from spark_worker.views.inputs.backlog import BatchRecords
+from spark_worker.views.inputs.tables import ParsedTables, StreamTable
 from spark_worker.views.planning.planner import ViewPlanner
 from spark_worker.views.planning.prepared import PreparedView
 from spark_worker.views.planning.records import RAW, raw_table, with_watermark
-from spark_worker.views.tables import ParsedTables, StreamTable
 from storage.domain import limits
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import LogRecord
@@ -60,7 +61,8 @@ class ViewSession:
         tables: Mapping[str, StreamTable] = NO_TABLES,
     ) -> dict[str, Partials]:
         """Return the partial aggregates of a batch, by revision; `tables` by their streams."""
-        read = raw_table({shard.shard: shard.records for shard in records.read.shards}, None)
+        [only] = records.reads
+        read = raw_table({shard.shard: shard.records for shard in only.shards}, None)
         every = pa.concat_tables([read, pa.Table.from_batches(records.columns, RAW)])
         watermarks = {_watermark_of(revision) for revision in revisions}
         raw = {watermark: with_watermark(every, watermark) for watermark in watermarks}
@@ -77,6 +79,21 @@ class ViewSession:
             },
         )
         return {revision.revision_id: results[number] for revision, number, _ in numbered}
+
+    def parsed(self, revision: ViewRevision, relation: str, records: pa.Table) -> pa.Table:
+        """Return raw records of a joined stream of a prepared revision, parsed."""
+        _, view = self._prepared[revision.revision_id]
+        return self._executor.parsed(view.joined[relation], records)
+
+    def join(
+        self,
+        revision: ViewRevision,
+        sides: Mapping[str, JoinSide],
+        tables: Mapping[str, StreamTable] = NO_TABLES,
+    ) -> Partials:
+        """Return the partial aggregates of a batch of a revision that joins two streams."""
+        _, view = self._prepared[revision.revision_id]
+        return self._executor.join(view, sides, self._tables_of(revision, view, tables))
 
     def _over_parsed(self, revision: ViewRevision, number: int) -> PreparedView:
         """Return a prepared view whose plans are over parsed records."""

@@ -1,17 +1,19 @@
 """One batch of a view: from what was read and computed to what is committed."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from spark_worker.views.executor import Computed, MergedRow, MergeInput, ShardStats, State
+from spark_worker.views.failure import ViewFailed
+from spark_worker.views.inputs.join_records import first_offsets, least_times_ms
 from storage.domain import limits
-from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import StreamRead
 from storage.domain.views.final_position import FinalPosition
 from storage.domain.views.plan import KeyColumn
 from storage.domain.views.progress import (
     RowChange,
+    StreamProgress,
     ViewBatch,
     ViewCounts,
     ViewProgress,
@@ -19,16 +21,7 @@ from storage.domain.views.progress import (
 )
 from storage.domain.views.row_key import encode_key, key_values
 from storage.domain.views.sources import SourceMode
-from storage.domain.views.watermark import advance_marks, watermark_of
-
-
-class ViewFailed(Exception):
-    """The view cannot include the batch, now or later; the text is the reason."""
-
-
-def has_news(read: StreamRead) -> bool:
-    """Return whether a read advances its positions."""
-    return any(shard.records or shard.gap or shard.ended for shard in read.shards)
+from storage.domain.views.watermark import StreamMarks, advance_marks, ended_shards, watermark_of
 
 
 def encoded_keys(states: Sequence[State], columns: Sequence[KeyColumn]) -> dict[bytes, State]:
@@ -38,41 +31,59 @@ def encoded_keys(states: Sequence[State], columns: Sequence[KeyColumn]) -> dict[
 
 def batch_of(
     revision: ViewRevision,
-    read: StreamRead,
+    reads: Sequence[StreamRead],
     computed: Computed,
     *,
-    idle: Collection[int],
+    idle: Sequence[Collection[int]],
     tables: Mapping[str, Mapping[int, int]],
     milliseconds: int,
 ) -> ViewBatch:
     """Return what a batch changes.
 
-    `idle`: shards without records for longer than the input's `idle_ms`. `tables`: positions of its tables. Raises ViewFailed.
+    `idle`: shards of each stream without records for longer than its `idle_ms`. `tables`: positions of its tables. Raises ViewFailed.
     """
-    before, input_, stats = revision.progress, revision.query.input, computed.stats
-    marks = advance_marks(before.marks, {shard: each.newest_ms for shard, each in stats.items()})
-    ended = ended_shards(marks, read.positions)
+    before, streams = revision.progress, list[StreamProgress]()
+    marked = list[StreamMarks]()
+    counts = before.counts + ViewCounts(gaps=computed.gaps)
+    for followed, read, stats, quiet in zip(
+        revision.streams, reads, computed.stats, idle, strict=True
+    ):
+        newest = {shard: each.newest_ms for shard, each in stats.items()}
+        marks = advance_marks(followed.progress.marks, newest)
+        delay_ms = followed.input.watermark_ms + revision.plan.join_delay_ms
+        ended = ended_shards(marks, read.positions)
+        marked.append(StreamMarks(marks, delay_ms, {*quiet, *ended}))
+        counts += _counts(read, stats)
+        streams.append(
+            StreamProgress(positions=read.positions, marks=marks, stream_id=read.stream_id)
+        )
     after = ViewProgress(
-        positions=read.positions,
         tables={name: dict(positions) for name, positions in tables.items()},
-        marks=marks,
-        watermark_ms=watermark_of(
-            marks,
-            delay_ms=input_.watermark_ms,
-            idle={*idle, *ended},
-            before_ms=before.watermark_ms,
-        ),
+        watermark_ms=watermark_of(marked, before.watermark_ms),
         batch=before.batch + 1,
-        counts=before.counts + _counts(read, stats),
+        counts=counts,
     )
+    if computed.joined:
+        least = least_times_ms(revision.plan, after.watermark_ms)
+        streams = [
+            replace(
+                stream, buffered_from=first_offsets(computed.joined[name].all_records, least[name])
+            )
+            for (name, _, _), stream in zip(revision.streams, streams, strict=True)
+        ]
+    after = after.with_streams(revision.query, streams)
     changes = tuple(_change(row, revision, computed.merged) for row in computed.rows)
     return ViewBatch(before=before, after=after, changes=changes, milliseconds=milliseconds)
 
 
-def move_batch(revision: ViewRevision, positions: Mapping[int, int]) -> ViewBatch:
+def move_batch(revision: ViewRevision, positions: Sequence[Mapping[int, int]]) -> ViewBatch:
     """Return a batch without records, which sets positions, such as the first ones."""
     before = revision.progress
-    after = replace(before, positions=dict(positions), batch=before.batch + 1)
+    streams = [
+        replace(followed.progress, positions=dict(at))
+        for followed, at in zip(revision.streams, positions, strict=True)
+    ]
+    after = replace(before, batch=before.batch + 1).with_streams(revision.query, streams)
     return ViewBatch(before=before, after=after)
 
 
@@ -89,11 +100,6 @@ def is_final(progress: ViewProgress) -> bool:
         return True
     reached = FinalPosition(progress.watermark_ms)
     return progress.final is not None and progress.final.bound >= reached.bound
-
-
-def ended_shards(marks: Iterable[int], positions: Mapping[int, int]) -> set[int]:
-    """Return the shards with marks that have been read to their end, or were left out."""
-    return {shard for shard in marks if positions.get(shard, FULLY_READ) == FULLY_READ}
 
 
 def _counts(read: StreamRead, stats: Mapping[int, ShardStats]) -> ViewCounts:

@@ -1345,8 +1345,8 @@ with advanced as (
      set progress = cast(:progress as jsonb), failures = 0, failure = ''
    where revision_id = :revision_id
 ), added as (
-  insert into view_batches (revision_id, batch, before, after, watermark_ms, counts, rows, milliseconds, at_ms, versions)
-  values (:revision_id, :batch, cast(:before as jsonb), cast(:after as jsonb), :watermark_ms, cast(:counts as jsonb),
+  insert into view_batches (revision_id, batch, before, after, joined, watermark_ms, counts, rows, milliseconds, at_ms, versions)
+  values (:revision_id, :batch, cast(:before as jsonb), cast(:after as jsonb), cast(:joined as jsonb), :watermark_ms, cast(:counts as jsonb),
           :rows, :milliseconds, :at_ms, :versions)
 ), forgotten as (
   delete from view_batches

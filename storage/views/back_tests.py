@@ -16,7 +16,7 @@ from storage.domain.jobs import Job, JobKind, JobState
 from storage.domain.names import ViewName
 from storage.domain.views.plan import ViewBackTestSpec
 from storage.domain.views.progress import RevisionReport
-from storage.domain.views.view import View, ViewSpec
+from storage.domain.views.view import View, ViewQuery, ViewSpec
 from storage.jobs import Jobs
 from storage.views.engine import Views
 
@@ -83,11 +83,19 @@ class ViewBackTests:
 
 
 def _check_stream(view: View, spec: ViewSpec) -> None:
-    stream = view.spec.query.input.stream
-    if spec.query.input.stream != stream:
+    streams, own = _streams_of(view.spec.query), _streams_of(spec.query)
+    if own != streams:
+        read = " and ".join(map(repr, streams))
+        detail = f"The view reads {read}; a back-test evaluates the same records"
+        if len(own) != len(streams):
+            raise ValidationFailed.at("/from", detail, "conflict")
         pointer = f"/from/{spec.query.relation}/stream"
-        detail = f"The view reads {stream!r}; a back-test evaluates the same records"
         raise ValidationFailed.at(pointer, detail, "conflict")
+
+
+def _streams_of(query: ViewQuery) -> list[str]:
+    """Return the streams that a query follows, the first one first."""
+    return [query.input.stream, *(one.stream for one in query.joined.values())]
 
 
 def _back_test_of(job: Job) -> ViewBackTest:

@@ -29,7 +29,13 @@ from storage.domain.jobs import JobKind, JobState
 from storage.domain.names import QueueName, StreamName, ViewName, new_log_id
 from storage.domain.streams.stream import EventTimes, Stream
 from storage.domain.views.plan import ViewPlan
-from storage.domain.views.progress import BatchRecord, RevisionState, ViewRevision
+from storage.domain.views.progress import (
+    BatchRecord,
+    RevisionState,
+    StreamProgress,
+    ViewProgress,
+    ViewRevision,
+)
 from storage.domain.views.sink import Emit, SinkState
 from storage.domain.views.view import View, ViewQuery, ViewSpec
 from storage.jobs import Jobs
@@ -96,7 +102,7 @@ class Views:
         before = await self._rows.find(name)
         check_version(before, options.get("if_match"))
         is_new = before is None or before.spec.query != spec.query
-        stream = await self._stream(name, spec.query, required=is_new)
+        streams = await self._streams(name, spec.query, required=is_new)
         is_refused = before is not None and options.get("create_only", False)
         plan = None if is_refused else await self._checked_plan(name, spec, before)
         dry_run = options.get("dry_run", False)
@@ -106,15 +112,15 @@ class Views:
             view = put.definition
             await self._check_cycle(locked, view)
             await locked.delete_removed_sinks(view)
-            if stream is not None:
+            if streams:
                 await locked.restart(view)
-            if not revisions or not _reads(revisions[0], spec.query, stream):
-                await self._begin(locked, view, revisions, plan, stream)
+            if not revisions or not _reads(revisions[0], spec.query, streams):
+                await self._begin(locked, view, revisions, plan, streams)
             if not view.spec.keep_former_ms:
                 await locked.end(view.view_id, RevisionState.FORMER)
             await locked.keep_history(view)
-        if stream is not None and not dry_run:
-            await self._ensure_scan(stream.name)
+        if streams and not dry_run:
+            await self._ensure_scan(streams[0].name)
         return put
 
     async def roll_back(self, name: ViewName, *, if_match: int | None = None) -> View:
@@ -149,19 +155,18 @@ class Views:
         When it replaces the active one, their rows are compared if that has the same query. Raises ValidationFailed if its stream was deleted.
         """
         current = await self.get(name)
-        stream = await self._stream(name, current.spec.query, required=True)
-        assert stream is not None
+        streams = await self._streams(name, current.spec.query, required=True)
         async with self._store.changing(name, if_match) as (locked, view):
             revisions = await locked.revisions()
             if view.spec.query != current.spec.query:
                 raise StorageBusy(_CHANGED)
             [same, *_] = [one for one in revisions if one.query == view.spec.query]
-            revision = self._revision(view, same.plan, stream, revisions)
+            revision = self._revision(view, same.plan, streams, revisions)
             is_rebuild = any(
                 one.state is RevisionState.ACTIVE and one.query == same.query for one in revisions
             )
-            await locked.begin(with_changes(revision, is_rebuild=is_rebuild), stream.name)
-        await self._ensure_scan(stream.name)
+            await locked.begin(with_changes(revision, is_rebuild=is_rebuild), streams[0].name)
+        await self._ensure_scan(streams[0].name)
         return view
 
     async def pause(self, name: ViewName, *, paused: bool, if_match: int | None = None) -> View:
@@ -239,7 +244,7 @@ class Views:
 
         The sinks need not exist. Raises ValidationFailed, and ViewPlanPending.
         """
-        await self._stream(name, spec.query, required=True)
+        await self._streams(name, spec.query, required=True)
         plan = await self._plan(name, spec.query)
         await self._check_rows_of_sinks(name, spec, plan)
         return plan
@@ -275,12 +280,15 @@ class Views:
 
     # Parts of a put
 
-    async def _stream(self, name: ViewName, query: ViewQuery, *, required: bool) -> Stream | None:
-        """Return the stream of a query; if it does not exist, None, or ValidationFailed is raised.
+    async def _streams(
+        self, name: ViewName, query: ViewQuery, *, required: bool
+    ) -> Sequence[Stream]:
+        """Return the streams that a query follows, the first one first.
 
-        The streams of tables must exist too, if it is required.
+        If one does not exist, return none, or raise ValidationFailed if they are required; then those of tables must exist too.
         """
-        streams = {f"/from/{query.relation}/stream": query.input.stream}
+        followed = {query.relation: query.input, **query.joined}
+        streams = {f"/from/{relation}/stream": one.stream for relation, one in followed.items()}
         if required:
             streams |= {f"/from/{one}/table": at.stream for one, at in query.tables.items()}
         existing = list[Stream]()
@@ -291,9 +299,9 @@ class Views:
                 )
             except StreamNotFound as error:
                 if not required:
-                    return None
+                    return ()
                 raise ValidationFailed.at(pointer, error.detail, "not_found") from None
-        return existing[0]
+        return existing[: len(followed)]
 
     async def _checked_plan(
         self, name: ViewName, spec: ViewSpec, before: View | None
@@ -349,10 +357,11 @@ class Views:
         if not pending:
             return
         targets = await locked.sinks_of(view.name.namespace)
-        source, reached = view.spec.query.input.stream, set[str]()
+        sources = {one.stream for one in view.spec.query.inputs.values()}
+        reached = set[str]()
         while pending:
-            if (current := pending.pop()) == source:
-                detail = f"A view of {source!r} would change {source!r} again through its sinks"
+            if (current := pending.pop()) in sources:
+                detail = f"A view of {current!r} would change {current!r} again through its sinks"
                 raise ValidationFailed.at("/into", detail, "conflict")
             if current not in reached:
                 reached.add(current)
@@ -364,7 +373,7 @@ class Views:
         view: View,
         revisions: Sequence[ViewRevision],
         plan: ViewPlan | None,
-        stream: Stream | None,
+        streams: Sequence[Stream],
     ) -> None:
         """Insert the revision of a new query, or of the same one over a new stream of that name.
 
@@ -373,31 +382,41 @@ class Views:
         query = view.spec.query
         for revision in revisions:
             plan = revision.plan if plan is None and revision.query == query else plan
-            if stream is not None and _reads(revision, query, stream):
+            if streams and _reads(revision, query, streams):
                 if revision.state is RevisionState.FORMER:
                     await locked.reactivate(revision, revisions[0].number + 1)
                 else:
                     await locked.end(view.view_id, RevisionState.BUILDING)
                 return
-        if plan is None or stream is None:
+        if plan is None or not streams:
             raise StorageBusy(_CHANGED)
-        if await locked.count_beside(stream.name) >= limits.VIEWS_PER_STREAM_MAX:
+        if await locked.count_beside(streams[0].name) >= limits.VIEWS_PER_STREAM_MAX:
             most = limits.VIEWS_PER_STREAM_MAX
             raise QuotaReached(f"The stream has {most} views, the maximum.", limit=most)
-        await locked.begin(self._revision(view, plan, stream, revisions), stream.name)
+        await locked.begin(self._revision(view, plan, streams, revisions), streams[0].name)
 
     def _revision(
-        self, view: View, plan: ViewPlan, stream: Stream, before: Sequence[ViewRevision]
+        self,
+        view: View,
+        plan: ViewPlan,
+        streams: Sequence[Stream],
+        before: Sequence[ViewRevision],
     ) -> ViewRevision:
         """Return a new revision of a view; `before` has the present ones, the newest first."""
+        first, *others = streams
+        joined = {
+            relation: StreamProgress(stream_id=stream.stream_id)
+            for relation, stream in zip(view.spec.query.joined, others, strict=True)
+        }
         return ViewRevision(
             revision_id=new_log_id(),
             view_id=view.view_id,
             number=before[0].number + 1 if before else 1,
             query=view.spec.query,
             plan=plan,
-            stream_id=stream.stream_id,
+            stream_id=first.stream_id,
             state=RevisionState.BUILDING if before else RevisionState.ACTIVE,
+            progress=ViewProgress(joined=joined),
         )
 
     async def _ensure_scan(self, stream: StreamName) -> None:
@@ -435,10 +454,12 @@ def _stream_of(view: View) -> StreamName:
     return StreamName(view.spec.query.input.stream, view.name.namespace)
 
 
-def _reads(revision: ViewRevision, query: ViewQuery, stream: Stream | None) -> bool:
+def _reads(revision: ViewRevision, query: ViewQuery, streams: Sequence[Stream]) -> bool:
     """Return whether a revision has this query, and does not read a former stream."""
-    is_former = stream is not None and revision.stream_id != stream.stream_id
-    return revision.query == query and not is_former
+    pairs = zip(revision.streams, streams, strict=False)  # none if one is deleted
+    return revision.query == query and all(
+        followed.progress.stream_id == stream.stream_id for followed, stream in pairs
+    )
 
 
 def _not_found(name: ViewName) -> MillstreamError:

@@ -15,7 +15,12 @@ from storage.domain.names import ViewName
 from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.views.key_range import KeyRange, key_range
 from storage.domain.views.key_text import time_text
-from storage.domain.views.progress import RevisionState, ViewProgress, ViewRevision
+from storage.domain.views.progress import (
+    RevisionState,
+    StreamProgress,
+    ViewProgress,
+    ViewRevision,
+)
 from storage.domain.views.rows import RowPage, RowQuery
 from storage.postgres.repositories.view_output_rows import StoredRow, ViewOutputRows
 from storage.postgres.repositories.views import ViewRows
@@ -54,11 +59,11 @@ class ViewRowReader:
                     page = await self._page(revision, query)
                     if page is None:
                         break  # it is not active any more
-                    if _includes(page.revision.progress, query):
+                    if _includes(page.revision, query):
                         return page
                     left_s = deadline_s - _now_s()
                     if left_s <= 0:
-                        raise _behind(page.revision.progress, query)
+                        raise _behind(page.revision, query)
                     with suppress(TimeoutError):
                         async with asyncio.timeout(min(left_s, _FALLBACK_S)):
                             await advanced.wait()
@@ -148,18 +153,34 @@ def _now_s() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _includes(progress: ViewProgress, query: RowQuery) -> bool:
-    """Return whether a progress includes the record of a query.
+def _includes(revision: ViewRevision, query: RowQuery) -> bool:
+    """Return whether the progress of a revision includes the record of a query.
 
-    A shard without a position that has a mark was read to its end, and its children are read.
+    A shard without a position that has a mark was read to its end, and its children are read. Raises ValidationFailed.
     """
     if query.includes is None:
         return True
-    shard, offset = query.includes
+    shard, offset, _ = query.includes
+    progress = _progress_of(revision, query.includes.relation)
     position = progress.positions.get(shard)
     if position is None:
         return shard in progress.marks
     return position == FULLY_READ or position > offset
+
+
+def _progress_of(revision: ViewRevision, relation: str) -> StreamProgress:
+    """Return the progress in a stream of a revision, or in its only one.
+
+    Raises ValidationFailed.
+    """
+    streams = {followed.relation: followed.progress for followed in revision.streams}
+    if not relation and len(streams) == 1:
+        return next(iter(streams.values()))
+    if relation not in streams:
+        names = " or ".join(f"'{name}:'" for name in streams)
+        detail = f"Put the name of the stream in the query before the shard: {names}"
+        raise ValidationFailed.at("/after", detail, "required" if not relation else "not_found")
+    return streams[relation]
 
 
 def _expired(since_ms: int | None) -> ViewHistoryExpired:
@@ -169,9 +190,9 @@ def _expired(since_ms: int | None) -> ViewHistoryExpired:
     return ViewHistoryExpired(detail)
 
 
-def _behind(progress: ViewProgress, query: RowQuery) -> ViewBehind:
+def _behind(revision: ViewRevision, query: RowQuery) -> ViewBehind:
     assert query.includes is not None
-    shard, offset = query.includes
-    position = progress.positions.get(shard, 0)
+    shard, offset, relation = query.includes
+    position = _progress_of(revision, relation).positions.get(shard, 0)
     detail = f"The view does not include offset {offset} of shard {shard} yet; its position is {position}."
     return ViewBehind(detail, shard=shard, position=position)

@@ -270,7 +270,11 @@ def _with_updates(report: RevisionReport, updates: Sequence[RowUpdate]) -> Revis
 
 def _is_at(progress: ViewProgress, before: ViewProgress) -> bool:
     """Return whether a batch that began at `before` continues a progress."""
-    return (progress.batch, progress.positions) == (before.batch, before.positions)
+    own, other = [
+        (each.batch, each.positions, [one.positions for one in each.joined.values()])
+        for each in (progress, before)
+    ]
+    return own == other
 
 
 async def _expire(
@@ -289,6 +293,7 @@ def _record(batch: ViewBatch, after: ViewProgress, deleted: int) -> BatchRecord:
         batch=after.batch,
         before=before.positions,
         after=after.positions,
+        joined={name: one.positions for name, one in after.joined.items()},
         watermark_ms=after.watermark_ms,
         counts=batch.counts,
         rows=len(batch.changes) + deleted,

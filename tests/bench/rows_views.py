@@ -10,8 +10,8 @@ from time import process_time
 from pyspark.sql import functions as sf
 
 from spark_worker.runtime.spark_session import Session
-from spark_worker.views.backlog import BatchRecords
 from spark_worker.views.executor import State
+from spark_worker.views.inputs.backlog import BatchRecords
 from spark_worker.views.session import ViewSession
 from storage.domain.log.record_batch import Record
 from storage.domain.streams.stream import LogRecord, ShardRead, StreamRead
@@ -71,7 +71,7 @@ class Batches:
         return BATCHES * VIEWS / (cpu_seconds(self._session.jvm_pid) + process_time() - before)
 
     def _batch(self) -> None:
-        partials = self._views.partials(self._revisions, BatchRecords(_read(self._random)))
+        partials = self._views.partials(self._revisions, BatchRecords([_read(self._random)]))
         states = {
             one: [*result.states, *self._states.get(one, ())] for one, result in partials.items()
         }

@@ -15,7 +15,7 @@ from storage.domain.names import QueueName, StreamName, ViewName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import StreamSpec
 from storage.domain.views.plan import ViewBackTestSpec
-from storage.domain.views.rows import RowQuery
+from storage.domain.views.rows import IncludedRecord, RowQuery
 from storage.domain.views.sink import ViewSink
 from storage.domain.views.sources import SourceMode
 from storage.domain.views.view import ViewInput, ViewQuery, ViewSpec, ViewTable
@@ -240,7 +240,7 @@ async def test_rows_are_shown_as_they_were(page: Page, service: Service):
         )
         before = (await storage.view_rows.read(VIEW, RowQuery())).revision.progress
         await storage.streams.append(STREAM, [Record(b'{"page": "/shop/pears"}')])
-        after = 0, before.positions[0]
+        after = IncludedRecord(0, before.positions[0])
         await storage.view_rows.read(VIEW, RowQuery(includes=after, wait_ms=20_000))
         await page.reload()
         rows = page.locator("table", has_text="in the order of their keys")

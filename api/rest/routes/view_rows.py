@@ -20,14 +20,14 @@ from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import InvalidCursor, ValidationFailed
 from storage.domain.names import StreamName, ViewName
-from storage.domain.views.rows import RowPage, RowQuery
+from storage.domain.views.rows import IncludedRecord, RowPage, RowQuery
 from storage.domain.views.source_search import RecordLocation
 from storage.views.sources import RowSources
 
 router = APIRouter(prefix="/v1/views", tags=["views"], route_class=AuditedRoute)
 
 _OTHER_QUERY = "The cursor is of an earlier revision of the view; read from the first page."
-_AFTER = re.compile(r"([0-9]{1,9}):([0-9]{1,16})")
+_AFTER = re.compile(r"(?:([a-z_][a-z0-9_]{0,63}):)?([0-9]{1,9}):([0-9]{1,16})", re.ASCII)
 
 
 class RowOrder(StrEnum):
@@ -63,7 +63,7 @@ After = Annotated[
     str,
     Query(
         description="`shard:offset` of a record, as an append returns them: wait until the rows include it, up to `wait_seconds`; otherwise "
-        "the response is 503 `view_behind`."
+        "the response is 503 `view_behind`. For a view that joins two streams `name:shard:offset`, with the name in the query."
     ),
 ]
 AtTime = Annotated[
@@ -137,12 +137,13 @@ async def read_view_rows(
     return Response(_body(page, query, about), media_type="application/json")
 
 
-def _record_of(after: str) -> tuple[int, int]:
-    """Return the shard and the offset of a record. Raises ValidationFailed."""
+def _record_of(after: str) -> IncludedRecord:
+    """Return a record by its stream, shard and offset. Raises ValidationFailed."""
     match = _AFTER.fullmatch(after)
     if match is None:
-        raise ValidationFailed.at("/after", "Must be shard:offset, such as 0:120")
-    return int(match[1]), int(match[2])
+        detail = "Must be shard:offset, such as 0:120, or for a join stream:shard:offset"
+        raise ValidationFailed.at("/after", detail)
+    return IncludedRecord(int(match[2]), int(match[3]), match[1] or "")
 
 
 def _subject_of(view: ViewName, query: RowQuery) -> Sequence[str]:
@@ -237,6 +238,7 @@ EXAMPLES = {
                 "revision": 1,
                 "batch": 3,
                 "positions": {"0": 120, "1": 96},
+                "joined": {},
                 "watermark": AT,
                 "changed_at": LATER,
             },
@@ -262,6 +264,7 @@ EXAMPLES = {
                 "revision": 1,
                 "batch": 3,
                 "positions": {"0": 120},
+                "joined": {},
                 "watermark": AT,
                 "changed_at": LATER,
             },

@@ -170,11 +170,13 @@ _REVISION: dict[str, Any] = {
     "window_seconds": None,
     "session_gap_seconds": None,
     "step_seconds": None,
+    "join_seconds": {},
     "aggregates": ["count(1)"],
     "stopped": False,
     "failure": "",
     "progress": {
         "positions": {"0": 120, "1": 96},
+        "joined": {},
         "tables": {},
         "watermark": AT,
         "batch": 3,
@@ -236,6 +238,7 @@ EXAMPLES = {
                 {
                     "batch": 3,
                     "positions": {"0": 120, "1": 96},
+                    "joined": {},
                     "watermark": AT,
                     "records": 36,
                     "late": 0,

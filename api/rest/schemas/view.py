@@ -11,12 +11,14 @@ from api.rest.schema_base import Config, ListPage, Moment, Seconds, Time, in_sec
 from api.rest.view_fields import (
     DeclaredColumns,
     EventTimeColumn,
+    Joined,
     OnBad,
     Positions,
     RowDifferenceOut,
     ViewColumnOut,
     Watermark,
     differences_out,
+    joined_out,
     shards_out,
     time_out,
 )
@@ -46,7 +48,7 @@ from storage.views.engine import ViewStatus
 Sql = Annotated[
     str,
     Field(
-        description="A SELECT of Spark SQL over the name in `from`, with columns, filters, `group by`, `window` or `session_window`, and aggregates."
+        description="A SELECT of Spark SQL over the names in `from`, with columns, filters, joins, `group by`, `window` or `session_window`, and aggregates."
     ),
 ]
 RowsMax = Annotated[
@@ -187,7 +189,10 @@ class ViewConfig(MappedDefinitionConfig):
     sql: Sql
     inputs: Annotated[
         dict[str, ViewInputConfig],
-        Field(alias="from", description="The stream, under its name in the query."),
+        Field(
+            alias="from",
+            description="The stream or the two that are joined, and tables, under their names in the query.",
+        ),
     ]
     late: Late = LatePolicy.COUNT
     sources: Tracking = SourceMode.NONE
@@ -340,6 +345,7 @@ class ViewProgressOut(BaseModel):
     """
 
     positions: Positions
+    joined: Joined
     tables: Tables
     watermark: Watermark
     batch: int
@@ -356,6 +362,7 @@ class ViewProgressOut(BaseModel):
         counts = progress.counts
         return cls(
             positions=shards_out(progress.positions),
+            joined=joined_out(progress),
             tables={name: shards_out(at) for name, at in progress.tables.items()},
             watermark=time_out(progress.watermark_ms),
             batch=progress.batch,
@@ -418,6 +425,12 @@ class ViewRevisionOut(BaseModel):
             description="Time without records after which a session ends; null without sessions."
         ),
     ]
+    join_seconds: Annotated[
+        dict[str, Seconds],
+        Field(
+            description="For how long in event time a record of each stream waits for those that match it; empty without a join."
+        ),
+    ]
     aggregates: Annotated[
         list[str], Field(description="Aggregates, and the partial aggregates that rows store.")
     ]
@@ -464,6 +477,7 @@ def revision_fields(revision: ViewRevision) -> dict[str, Any]:
         "window_seconds": None if length_ms is None else in_seconds(length_ms),
         "step_seconds": None if step_ms is None else in_seconds(step_ms),
         "session_gap_seconds": None if gap_ms is None else in_seconds(gap_ms),
+        "join_seconds": {name: in_seconds(ms) for name, ms in plan.join_waits_ms.items()},
         "aggregates": list(plan.aggregates),
         "stopped": revision.is_stopped,
         "failure": revision.failure,

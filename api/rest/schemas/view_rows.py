@@ -6,7 +6,14 @@ from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339
 from api.rest.schema_base import Seconds, Time, in_seconds
-from api.rest.view_fields import Positions, Watermark, shards_out, time_out
+from api.rest.view_fields import (
+    Joined,
+    Positions,
+    Watermark,
+    joined_out,
+    shards_out,
+    time_out,
+)
 from storage.domain.views.progress import BatchRecord, ViewRevision
 
 
@@ -16,6 +23,7 @@ class ViewAsOf(BaseModel):
     revision: int
     batch: int
     positions: Positions
+    joined: Joined
     watermark: Watermark
     changed_at: Time | None
 
@@ -27,6 +35,7 @@ class ViewAsOf(BaseModel):
             revision=revision.number,
             batch=progress.batch,
             positions=shards_out(progress.positions),
+            joined=joined_out(progress),
             watermark=time_out(progress.watermark_ms),
             changed_at=time_out(progress.changed_at_ms or None),
         )
@@ -83,6 +92,7 @@ class ViewBatchOut(BaseModel):
 
     batch: int
     positions: Positions
+    joined: Joined
     watermark: Watermark
     records: int
     late: int
@@ -98,6 +108,7 @@ class ViewBatchOut(BaseModel):
         return cls(
             batch=batch.batch,
             positions=shards_out(batch.after),
+            joined={name: shards_out(at) for name, at in batch.joined.items()},
             watermark=time_out(batch.watermark_ms),
             records=batch.counts.records,
             late=batch.counts.late,

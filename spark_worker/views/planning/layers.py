@@ -3,23 +3,26 @@
     Filter, Project, SubqueryAlias …     layers: evaluated on merged rows
     Aggregate                            its partial form merges
     Project, Filter, Union, Generate …   the input: each record contributes on its own
-    Join                                 with a table, which is the same for all records of a batch
+    Join                                 with a table, which is the same for all records of a batch;
+                                         of two streams, each of whose pairs contributes on its own
 
 A query of another structure is refused.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from spark_worker.views.planning.plans import (
     ATTRIBUTE,
     RELATION,
+    RowsColumn,
     children,
     class_name,
     expression_id,
+    is_table,
     items,
-    table_of,
+    rows_of,
     walk,
     without_alias,
 )
@@ -87,8 +90,8 @@ def uses_window(grouping: Any) -> bool:
     return any(map(_is_window, walk(grouping)))
 
 
-def read_layers(plan: Any) -> Layers:
-    """Return the layers of an analyzed query.
+def read_layers(plan: Any, joined: Collection[str] = ()) -> Layers:
+    """Return the layers of an analyzed query; `joined` are the streams that it must join.
 
     Raises NotIncremental.
     """
@@ -99,9 +102,12 @@ def read_layers(plan: Any) -> Layers:
     if class_name(plan) != "Aggregate":
         raise NotIncremental(_reason(plan))
     [below] = children(plan)
-    if not _reads_records(below):
+    if not reads_records(below):
         raise NotIncremental("a query that does not read the stream")
-    _check_input(below)
+    if joined:
+        _check_joined(below, joined)
+    else:
+        _check_input(below)
     groupings = items(plan.groupingExpressions())
     _check_sessions(groupings)
     return Layers(
@@ -122,62 +128,104 @@ def _check_sessions(groupings: Sequence[Any]) -> None:
 
 
 def record_columns(plan: Any) -> dict[str, Any]:
-    """Return the columns of an input that are columns of the records, by their names there.
+    """Return the columns of an input that are columns of records, by their names there.
 
-    The input may have other names for them; a column of a subquery that only has the name is not one.
+    The input may have other names for them; a column of a subquery that only has the name is not one. Those of streams that
+    are joined have the names of `stream_column`.
     """
-    names = [(_record_column(plan, expression_id(one)), one) for one in items(plan.output())]
-    return {name: attribute for name, attribute in reversed(names) if name}
+    names = [(column_below(plan, expression_id(one)), one) for one in items(plan.output())]
+    return {name: one for name, one in reversed(names) if name and not _is_of_table(name)}
 
 
-def _record_column(plan: Any, attribute_id: int) -> str:
-    """Return the name of the record's column that an attribute is; empty if it is none."""
+def _is_of_table(column: str) -> bool:
+    of_rows = RowsColumn.of(column)
+    return of_rows is not None and not of_rows.is_stream
+
+
+def column_below(plan: Any, attribute_id: int) -> str:
+    """Return the name of the relation's column that an attribute is; empty if it is none."""
     if class_name(plan) == RELATION:
         names = {expression_id(one): str(one.name()) for one in items(plan.output())}
-        return "" if table_of(plan) else names.get(attribute_id, "")
+        return names.get(attribute_id, "")
     if class_name(plan) == "Project":
         named = {expression_id(one): one for one in items(plan.projectList())}
         expression = without_alias(named[attribute_id])
         if class_name(expression) != ATTRIBUTE:
             return ""
-        return _record_column(children(plan)[0], expression_id(expression))
+        return column_below(children(plan)[0], expression_id(expression))
     if class_name(plan) == "Union":
         place = [expression_id(one) for one in items(plan.output())].index(attribute_id)
         parts = [(part, items(part.output())[place]) for part in children(plan)]
-        of_parts = {_record_column(part, expression_id(one)) for part, one in parts}
+        of_parts = {column_below(part, expression_id(one)) for part, one in parts}
         return of_parts.pop() if len(of_parts) == 1 else ""
     for part in children(plan):
         if attribute_id in map(expression_id, items(part.output())):
-            return _record_column(part, attribute_id)
+            return column_below(part, attribute_id)
     return ""
 
 
-def _reads_records(node: Any) -> bool:
+def reads_records(node: Any) -> bool:
     """Return whether a plan reads the records of a batch, and not tables alone."""
-    return any(class_name(one) == RELATION and not table_of(one) for one in walk(node))
+    return any(class_name(one) == RELATION and not is_table(one) for one in walk(node))
+
+
+def streams_of(node: Any) -> set[str]:
+    """Return the joined streams that a plan reads."""
+    return {rows_of(one) for one in walk(node) if class_name(one) == RELATION and not is_table(one)}
+
+
+def is_join_of_streams(node: Any) -> bool:
+    """Return whether a node joins records with records."""
+    return class_name(node) == "Join" and all(map(reads_records, children(node)))
 
 
 def _check_input(node: Any) -> None:
     """Raise NotIncremental unless each record contributes on its own."""
-    if not _reads_records(node):
+    if not reads_records(node):
         return  # a table is computed for each batch
     parts = children(node)
     if class_name(node) == "Join":
         _check_join(node, *parts)
     elif class_name(node) not in _PER_RECORD:
         raise NotIncremental(_reason(node))
-    elif not all(map(_reads_records, parts)):
+    elif not all(map(reads_records, parts)):
         raise NotIncremental("a union with a table")
     for part in parts:
         _check_input(part)
 
 
+def _check_joined(node: Any, joined: Collection[str]) -> None:
+    """Raise NotIncremental unless each pair of records of two streams contributes on its own."""
+    if streams_of(node) != set(joined):
+        raise NotIncremental("a query of two streams that does not join them")
+    parts = children(node)
+    if is_join_of_streams(node):
+        left, right = map(streams_of, parts)
+        kind = str(node.joinType().sql())
+        if left & right:
+            raise NotIncremental("a join of more than two streams")
+        if kind not in ("INNER", "CROSS"):
+            raise NotIncremental(f"a {kind.lower()} join of streams")
+        for part in parts:
+            _check_input(part)
+        return
+    if class_name(node) == "Join":
+        _check_join(node, *parts)
+    elif class_name(node) not in _PER_RECORD:
+        raise NotIncremental(_reason(node))
+    elif len(parts) > 1:
+        raise NotIncremental("a union of joins")
+    for part in parts:
+        if reads_records(part):
+            _check_joined(part, joined)
+
+
 def _check_join(node: Any, left: Any, right: Any) -> None:
     """Raise NotIncremental for a join that depends on several records, or on none."""
-    if _reads_records(left) and _reads_records(right):
+    if reads_records(left) and reads_records(right):
         raise NotIncremental("a join of the stream with itself")
     kind = str(node.joinType().sql())
-    if kind not in (_KEEPS_LEFT if _reads_records(left) else _KEEPS_RIGHT):
+    if kind not in (_KEEPS_LEFT if reads_records(left) else _KEEPS_RIGHT):
         raise NotIncremental(f"a {kind.lower()} join in which rows of a table are kept")
     if not node.condition().isDefined() or not _has_equality(node.condition().get()):
         raise NotIncremental("a join without an equality in `on`")
@@ -192,6 +240,6 @@ def _has_equality(condition: Any) -> bool:
 
 def _reason(node: Any) -> str:
     name = class_name(node)
-    if name in _PER_RECORD:
+    if name in _PER_RECORD or name == "Join":
         return "a query without group by"
     return _NOUNS.get(name, f"a query with {name}")

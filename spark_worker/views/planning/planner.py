@@ -20,16 +20,29 @@ from spark_worker.sql.sizes import WindowCall
 from spark_worker.views.planning.aggregates import MERGEABLE, NotMergeable
 from spark_worker.views.planning.layers import NotIncremental, read_layers
 from spark_worker.views.planning.outputs import NotStorable
-from spark_worker.views.planning.plans import Plans, analyzed, class_name
-from spark_worker.views.planning.prepared import PreparedView, TableParser, prepare
+from spark_worker.views.planning.plans import (
+    Plans,
+    RowsColumn,
+    analyzed,
+    class_name,
+    used_columns,
+)
+from spark_worker.views.planning.prepared import (
+    PreparedView,
+    RowsParser,
+    prepare,
+    prepare_join,
+)
 from spark_worker.views.planning.records import (
     RAW,
     TABLE,
     declared_columns,
     empty_relation,
+    narrowed,
     parsed_columns,
     parsed_table,
     relation,
+    stream_relation,
     table_relation,
     visible,
 )
@@ -66,29 +79,15 @@ class ViewPlanner:
 
         With `parses_once` its plans are over parsed records. Raises SqlRefused.
         """
-        accepted = self._fence.check(query.sql, [query.relation, *query.tables])
+        relations = [*query.inputs, *query.tables]
+        accepted = self._fence.check(query.sql, relations)
         window = _window_of(accepted)
-        columns = declared_columns(query.input)
-        parsed = relation(empty_relation(self.spark, RAW), query.input, columns, window)
-        records = parsed
-        if parses_once:
-            records = self.spark.createDataFrame([], parsed.schema).coalesce(1)
-        shown = visible(records, query.input, drops_late=query.late is LatePolicy.DROP)
         try:
-            shown.createOrReplaceTempView(query.relation)
             parsers = {name: self._declare(name, table) for name, table in query.tables.items()}
-            plan = self._inlined(self._analyze(accepted.text))
-            layers = read_layers(plan)
-            prepared = prepare(
-                self.plans,
-                layers,
-                records,
-                parse=self.plans.template(parsed) if parses_once else None,
-                input_=query.input,
-                window=window,
-                number=number,
-                tracks_sources=query.sources is SourceMode.RANGE,
-            )
+            if query.is_join:
+                prepared = self._prepare_join(query, accepted, window, number)
+            else:
+                prepared = self._prepare(query, accepted, window, number, parses_once=parses_once)
             return replace(prepared, tables=parsers)
         except (NotIncremental, NotStorable) as error:
             raise SqlRefused(f"{error} is not supported in a view", _ALTERNATIVE) from None
@@ -98,15 +97,66 @@ class ViewPlanner:
                 f"the aggregate {error} is not supported in a view", f"Use one of: {allowed}."
             ) from None
         finally:
-            for name in (query.relation, *query.tables):
+            for name in relations:
                 self.spark.catalog.dropTempView(name)
 
-    def _declare(self, name: str, table: ViewTable) -> TableParser:
+    def _prepare(
+        self,
+        query: ViewQuery,
+        accepted: AcceptedQuery,
+        window: WindowCall | None,
+        number: int,
+        *,
+        parses_once: bool,
+    ) -> PreparedView:
+        columns = declared_columns(query.input)
+        parsed = relation(empty_relation(self.spark, RAW), query.input, columns, window)
+        records = parsed
+        if parses_once:
+            records = self.spark.createDataFrame([], parsed.schema).coalesce(1)
+        shown = visible(records, query.input, drops_late=query.late is LatePolicy.DROP)
+        shown.createOrReplaceTempView(query.relation)
+        return prepare(
+            self.plans,
+            read_layers(self._inlined(self._analyze(accepted.text))),
+            records,
+            parse=self.plans.template(parsed) if parses_once else None,
+            input_=query.input,
+            window=window,
+            number=number,
+            tracks_sources=query.sources is SourceMode.RANGE,
+        )
+
+    def _prepare_join(
+        self, query: ViewQuery, accepted: AcceptedQuery, window: WindowCall | None, number: int
+    ) -> PreparedView:
+        """Plan a query of two streams, over rows that are parsed before they are joined."""
+        parsed = {
+            name: relation(empty_relation(self.spark, RAW), one, declared_columns(one), None)
+            for name, one in query.inputs.items()
+        }
+        schemas = {name: frame.drop("_bad", "_late").schema for name, frame in parsed.items()}
+        for name, schema in schemas.items():
+            stream_relation(self.spark, name, schema).createOrReplaceTempView(name)
+        layers = read_layers(self._inlined(self._analyze(accepted.text)), query.inputs)
+        view = prepare_join(self.plans, layers, schemas, window=window, number=number)
+        joined = {}
+        for name, frame in parsed.items():
+            used = {
+                schemas[name].names[column.number]
+                for column in map(RowsColumn.of, used_columns(view.partial, name))
+                if column is not None
+            }
+            template = self.plans.template(narrowed(frame, used))
+            joined[name] = RowsParser(template, schemas[name])
+        return replace(view, joined=joined)
+
+    def _declare(self, name: str, table: ViewTable) -> RowsParser:
         """Declare an empty table; return the parser of its records."""
         columns = parsed_columns(table.columns)
         parsed = parsed_table(empty_relation(self.spark, TABLE), columns)
         table_relation(self.spark, name, parsed.schema).createOrReplaceTempView(name)
-        return TableParser(self.plans.template(parsed), parsed.schema)
+        return RowsParser(self.plans.template(parsed), parsed.schema)
 
     def _analyze(self, text: str) -> Any:
         try:

@@ -7,7 +7,7 @@ batch costs neither. Each call through Py4J takes some 0.2 ms: a template makes 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -25,8 +25,8 @@ JSON = {
 
 _SELECTING = frozenset({"Project", "Aggregate", "Expand"})
 """Nodes that name the columns of their child which they use."""
-_TABLE = re.compile(r"_t_(\w+)_\d+", re.ASCII)
-_NO_TABLES: Mapping[str, Any] = {}
+_ROWS = re.compile(r"_([st])_(\w+)_(\d+)", re.ASCII)
+_NO_ROWS: Mapping[str, Any] = {}
 
 Source = Callable[["Template"], Any]
 """Returns the plan that replaces the relation of the records."""
@@ -37,10 +37,35 @@ def table_column(table: str, number: int) -> str:
     return f"_t_{table}_{number}"
 
 
-def table_of(relation: Any) -> str:
-    """Return the table whose columns a relation has; empty for the records of a batch."""
-    match = _TABLE.fullmatch(relation.output().apply(0).name())
-    return match[1] if match else ""
+def stream_column(stream: str, number: int) -> str:
+    """Return the name that a column of a stream has below a query that joins it."""
+    return f"_s_{stream}_{number}"
+
+
+class RowsColumn(NamedTuple):
+    """Column of a table, or of a stream that is joined, by its number."""
+
+    is_stream: bool
+    name: str
+    number: int
+
+    @classmethod
+    def of(cls, column: str) -> Self | None:
+        """Return the column that has a name below a query; None for one of the records of a batch."""
+        match = _ROWS.fullmatch(column)
+        return cls(match[1] == "s", match[2], int(match[3])) if match else None
+
+
+def rows_of(relation: Any) -> str:
+    """Return the table or joined stream that a relation is; empty for the records of a batch."""
+    column = RowsColumn.of(relation.output().apply(0).name())
+    return column.name if column else ""
+
+
+def is_table(relation: Any) -> bool:
+    """Return whether a relation is a table, and no stream."""
+    column = RowsColumn.of(relation.output().apply(0).name())
+    return column is not None and not column.is_stream
 
 
 def class_name(node: Any) -> str:
@@ -84,14 +109,14 @@ def analyzed(frame: "DataFrame") -> Any:
 class Template:
     """Node of a plan above a relation that is replaced.
 
-    `output` has the columns of the relation itself, and `columns` their names and identities; `table` is the name of a table, empty for the records.
+    `output` has the columns of the relation itself, and `columns` their names and identities; `rows` is the name of the table or joined stream that it is, empty for the records.
     """
 
     node: Any
     below: tuple["Template", ...] = ()
     output: Any = None
     columns: tuple[tuple[str, Any], ...] = ()
-    table: str = ""
+    rows: str = ""
 
 
 class Plans:
@@ -134,9 +159,13 @@ class Plans:
             return expression
         return self._with_children(expression, [self.substitute(one, replacement) for one in parts])
 
+    def optimized(self, frame: "DataFrame") -> Any:
+        """Return the optimized plan of a data frame."""
+        return frame._jdf.queryExecution().optimizedPlan()
+
     def template(self, frame: "DataFrame") -> Template:
         """Return the optimized plan of a data frame, whose relations are to be replaced."""
-        plan = frame._jdf.queryExecution().optimizedPlan()
+        plan = self.optimized(frame)
         return _template(plan) or Template(plan)  # without a relation if a filter is always false
 
     def of_frame(self, frame: "DataFrame") -> Source:
@@ -159,15 +188,20 @@ class Plans:
         return lambda relation: self._local_relation(relation.output, data, False, self._none)
 
     def over(
-        self, template: Template, source: Source, tables: Mapping[str, Any] = _NO_TABLES
+        self, template: Template, source: Source | None, rows: Mapping[str, Any] = _NO_ROWS
     ) -> Any:
-        """Return the plan of a template over the records of a source, and the rows of tables."""
+        """Return the plan of a template over the records of a source, and rows by their names.
+
+        `source`: None for a template without records of a batch.
+        """
         if template.output is not None:
-            rows = self.rows(tables[template.table]) if template.table else source
-            return rows(template)
+            if template.rows:
+                return self.rows(rows[template.rows])(template)
+            assert source is not None
+            return source(template)
         if not template.below:
             return template.node
-        below = [self.over(one, source, tables) for one in template.below]
+        below = [self.over(one, source, rows) for one in template.below]
         return self._with_children(template.node, below)
 
     def union(self, plans: Sequence[Any]) -> "DataFrame":
@@ -187,20 +221,20 @@ def _template(node: Any) -> Template | None:
     if class_name(node) == RELATION:
         output = node.output()
         columns = tuple((str(one.name()), one.exprId()) for one in items(output))
-        return Template(node, output=output, columns=columns, table=table_of(node))
+        return Template(node, output=output, columns=columns, rows=rows_of(node))
     below = [_template(child) or Template(child) for child in children(node)]
     if not any(one.below or one.output is not None for one in below):
         return None
     return Template(node, tuple(below))
 
 
-def used_columns(template: Template) -> frozenset[str]:
-    """Return the names of the records' columns that a template uses."""
+def used_columns(template: Template, rows: str = "") -> frozenset[str]:
+    """Return the names of the columns that a template uses, of its records or of other rows."""
     every = [*_templates(template)]
     names = {
         int(identity.id()): name
         for node in every
-        if not node.table
+        if node.rows == rows
         for name, identity in node.columns
     }
     if any(class_name(node.node) == "Union" and _has_all_columns(node) for node in every):

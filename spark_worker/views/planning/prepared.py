@@ -12,10 +12,11 @@ Keys, states and rows are JSON, so that the results of all views of a batch are 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import pyarrow as pa
 from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, DataType, StructType
@@ -23,6 +24,7 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 from spark_worker.sql.refusal import SqlRefused
 from spark_worker.sql.sizes import WindowCall
 from spark_worker.views.planning.aggregates import PartialAggregate, partial_of
+from spark_worker.views.planning.join_bounds import join_waits_ms
 from spark_worker.views.planning.layers import Layers, record_columns, uses_window
 from spark_worker.views.planning.outputs import AGGREGATE, NotStorable, Outputs
 from spark_worker.views.planning.plans import (
@@ -30,6 +32,7 @@ from spark_worker.views.planning.plans import (
     Plans,
     Template,
     class_name,
+    stream_column,
     used_columns,
     walk,
 )
@@ -64,8 +67,8 @@ class ResultKind(IntEnum):
     SOURCES = 2
 
 
-class TableParser(NamedTuple):
-    """Plan that parses the data of a table, over its records, and the columns that it has."""
+class RowsParser(NamedTuple):
+    """Plan that parses the records of a table or a joined stream, and their columns."""
 
     template: Template
     schema: StructType
@@ -77,26 +80,27 @@ class PreparedView:
 
     `counted`: views with an equal one parse the same records equally, and have equal stats of them. `parse`: None for plans over raw
     records; else `needed` are the columns of parsed ones that a batch uses. `sources` and `contributors`: None unless the query tracks
-    the sources of its rows. `tables` parse the records of the query's tables.
+    the sources of its rows. `tables` parse the records of the query's tables, and `joined` those of the streams that it joins: then
+    `partial` is over the rows of these, and there are no `stats`.
     """
 
     plan: ViewPlan
-    parse: Template | None
-    needed: frozenset[str]
     partial: Template
     merge: Template
-    stats: Template
-    counted: tuple[Any, ...]
+    parse: Template | None = None
+    needed: frozenset[str] = frozenset()
+    stats: Template | None = None
+    counted: tuple[Any, ...] = ()
     sources: Template | None = None
     contributors: Template | None = None
-    tables: Mapping[str, TableParser] = field(default_factory=dict)
+    tables: Mapping[str, RowsParser] = field(default_factory=dict)
+    joined: Mapping[str, RowsParser] = field(default_factory=dict)
 
 
 class _Aggregates:
     """Aggregates of a query, each once, and their partial columns, `p0` and so on."""
 
-    def __init__(self, plans: Plans, layers: Layers) -> None:
-        place = _arrival_order(plans, layers)
+    def __init__(self, plans: Plans, layers: Layers, place: "Column | None") -> None:
         self.expressions: list[Any] = []
         self._forms: list[PartialAggregate] = []
         for named in layers.named:
@@ -150,8 +154,58 @@ def prepare(
 
     Raises NotMergeable, NotStorable, SqlRefused.
     """
-    groupings = sorted(layers.groupings, key=uses_window)  # the window is the last part of a key
-    aggregates = _Aggregates(plans, layers)
+    place = _arrival_order(plans, layers)
+    prepared, key_type = _prepared(plans, layers, place, window, number)
+    counted = stats(records).select(
+        *_label(ResultKind.STATS, number),
+        sf.col("shard").cast("string").alias("key"),
+        sf.to_json(sf.struct("records", "late", "bad", "newest_ms"), JSON).alias("state"),
+        sf.lit(None).cast("bigint").alias("window_end_ms"),
+    )
+    sources = contributors = None
+    if tracks_sources:
+        sources, contributors = _sources(plans, layers, key_type, number)
+    templates = prepared.partial, plans.template(counted), sources
+    return replace(
+        prepared,
+        parse=parse,
+        needed=frozenset().union(*(used_columns(one) for one in templates if one and parse)),
+        stats=templates[1],
+        counted=(input_.columns, input_.event_time, window),
+        sources=sources,
+        contributors=contributors,
+    )
+
+
+def prepare_join(
+    plans: Plans,
+    layers: Layers,
+    streams: Mapping[str, StructType],
+    *,
+    window: WindowCall | None,
+    number: int,
+) -> PreparedView:
+    """Build the plans of a query that joins these streams, as `prepare` does.
+
+    The parsers of its rows are not among them.
+    """
+    place = _arrival_order_of_pairs(plans, layers, streams)
+    prepared, _ = _prepared(plans, layers, place, window, number)
+    times = {name: schema.names.index("event_time") for name, schema in streams.items()}
+    waits_ms = join_waits_ms(plans.optimized(plans.frame(layers.input)), times)
+    return replace(prepared, plan=msgspec.structs.replace(prepared.plan, join_waits_ms=waits_ms))
+
+
+def _prepared(
+    plans: Plans,
+    layers: Layers,
+    place: "Column | None",
+    window: WindowCall | None,
+    number: int,
+) -> tuple[PreparedView, StructType]:
+    """Return a view with its plan, `partial` and `merge`; and the type of its key."""
+    groupings = _groupings(layers)
+    aggregates = _Aggregates(plans, layers, place)
     partial = _partial(plans, layers, groupings, aggregates)
     key_type = _struct(partial, "k")
     state_type = _struct(partial, "p")
@@ -177,27 +231,13 @@ def prepare(
         _json_of("p", state_type).alias("state"),
         "window_end_ms",
     )
-    counted = stats(records).select(
-        *_label(ResultKind.STATS, number),
-        sf.col("shard").cast("string").alias("key"),
-        sf.to_json(sf.struct("records", "late", "bad", "newest_ms"), JSON).alias("state"),
-        sf.lit(None).cast("bigint").alias("window_end_ms"),
-    )
-    sources = contributors = None
-    if tracks_sources:
-        sources, contributors = _sources(plans, layers, groupings, key_type, number)
-    templates = plans.template(encoded), plans.template(counted), sources
-    return PreparedView(
-        plan=plan,
-        parse=parse,
-        needed=frozenset().union(*(used_columns(one) for one in templates if one and parse)),
-        partial=templates[0],
-        merge=plans.template(merge),
-        stats=templates[1],
-        counted=(input_.columns, input_.event_time, window),
-        sources=sources,
-        contributors=contributors,
-    )
+    view = PreparedView(plan=plan, partial=plans.template(encoded), merge=plans.template(merge))
+    return view, key_type
+
+
+def _groupings(layers: Layers) -> list[Any]:
+    """Return the grouping expressions; the window is the last part of a key."""
+    return sorted(layers.groupings, key=uses_window)
 
 
 def _label(kind: ResultKind, number: int) -> list["Column"]:
@@ -223,6 +263,23 @@ def _arrival_order(plans: Plans, layers: Layers) -> "Column | None":
     return sf.struct(*[plans.column(columns[name]).alias(name) for name in ORDER])
 
 
+def _arrival_order_of_pairs(
+    plans: Plans, layers: Layers, streams: Mapping[str, StructType]
+) -> "Column | None":
+    """Return the place of a pair of records, which arrives with the later of the two."""
+    columns = record_columns(layers.input)
+    own = [
+        [stream_column(name, schema.names.index(column)) for column in ORDER]
+        for name, schema in sorted(streams.items())
+    ]
+    if not columns.keys() >= {name for names in own for name in names}:
+        return None
+    places = [[plans.column(columns[name]) for name in names] for names in own]
+    arrival = sf.greatest(*[place[0] for place in places])
+    columns_of_pair = [arrival, *(column for place in places for column in place)]
+    return sf.struct(*[one.alias(f"o{nth}") for nth, one in enumerate(columns_of_pair)])
+
+
 def _partial(
     plans: Plans, layers: Layers, groupings: Sequence[Any], aggregates: _Aggregates
 ) -> "DataFrame":
@@ -236,7 +293,7 @@ def _partial(
 
 
 def _sources(
-    plans: Plans, layers: Layers, groupings: Sequence[Any], key_type: StructType, number: int
+    plans: Plans, layers: Layers, key_type: StructType, number: int
 ) -> tuple[Template, Template]:
     """Return the plans `sources` and `contributors`. Raises SqlRefused."""
     columns = record_columns(layers.input)
@@ -245,7 +302,7 @@ def _sources(
             "the sources of a row cannot be tracked: a subquery hides the columns shard and offset",
             "Select both in each subquery, or set sources to none.",
         )
-    keys = [plans.column(one).alias(f"k{nth}") for nth, one in enumerate(groupings)]
+    keys = [plans.column(one).alias(f"k{nth}") for nth, one in enumerate(_groupings(layers))]
     place = [plans.column(columns[name]).alias(name) for name in ("shard", "offset")]
     frame = plans.frame(layers.input).select(*keys, *place)
     key = _json_of("k", key_type).alias("key")

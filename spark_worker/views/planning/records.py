@@ -14,6 +14,7 @@ The names are those of the guide, not those of the Spark source, whose columns a
 """
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
@@ -24,13 +25,13 @@ from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from spark_worker.sql.refusal import SqlRefused, first_line
 from spark_worker.sql.sizes import WindowCall
-from spark_worker.views.planning.plans import table_column
+from spark_worker.views.planning.plans import stream_column, table_column
 from storage.domain.streams.stream import LogRecord
 from storage.domain.views.view import BadPolicy, ViewInput
 from storage.parquet.record_schema import US_PER_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -167,10 +168,18 @@ def parsed_table(raw: "DataFrame", columns: StructType) -> "DataFrame":
 
 def table_relation(spark: "SparkSession", name: str, schema: StructType) -> "DataFrame":
     """Return an empty relation of a table, whose columns say its name in a template."""
-    fields = [
-        StructField(table_column(name, nth), field.dataType)
-        for nth, field in enumerate(schema.fields)
-    ]
+    return _named_relation(spark, schema, partial(table_column, name))
+
+
+def stream_relation(spark: "SparkSession", name: str, schema: StructType) -> "DataFrame":
+    """Return an empty relation of a stream that is joined, as that of a table."""
+    return _named_relation(spark, schema, partial(stream_column, name))
+
+
+def _named_relation(
+    spark: "SparkSession", schema: StructType, column: "Callable[[int], str]"
+) -> "DataFrame":
+    fields = [StructField(column(nth), field.dataType) for nth, field in enumerate(schema.fields)]
     empty = spark.createDataFrame([], StructType(fields)).coalesce(1)
     return empty.select(
         *[sf.col(own.name).alias(field.name) for own, field in zip(fields, schema, strict=True)]
@@ -228,6 +237,23 @@ def visible(records: "DataFrame", input_: ViewInput, *, drops_late: bool) -> "Da
     if drops_late:
         records = records.where(~sf.col("_late"))
     return records.drop("_bad", "_late")
+
+
+def narrowed(records: "DataFrame", used: "Collection[str]") -> "DataFrame":
+    """Return records with null in the columns that are not used.
+
+    Their event times, their places and `_bad` stay.
+    """
+    needed = {*used, "event_time", "shard", "offset", "_bad"}
+    fields = [field for field in records.schema.fields if field.name != "_late"]
+    return records.select(
+        *[
+            sf.col(field.name)
+            if field.name in needed
+            else sf.lit(None).cast(field.dataType).alias(field.name)
+            for field in fields
+        ]
+    )
 
 
 def stats(records: "DataFrame") -> "DataFrame":

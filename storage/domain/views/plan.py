@@ -1,5 +1,7 @@
 """Plan of a view's query: its columns, as Spark's analyzer resolved them."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from storage.domain.views.view import ViewSpec
@@ -29,6 +31,7 @@ class ViewPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     `key`: the grouping expressions in the order of the query, the window last. `window_ms`: length and step of the windows in event time;
     `session_gap_ms`: time without records after which a session ends. A query has one of them, or none. `aggregates`: the aggregates as Spark writes them, with the partial aggregates that rows store.
+    `join_waits_ms`: of each stream of a join, for how long in event time its records wait for those that match them.
     """
 
     columns: tuple[ViewColumn, ...]
@@ -36,11 +39,17 @@ class ViewPlan(msgspec.Struct, frozen=True, kw_only=True):
     window_ms: tuple[int, int] | None = None
     session_gap_ms: int | None = None
     aggregates: tuple[str, ...] = ()
+    join_waits_ms: Mapping[str, int] = {}
 
     @property
     def has_windows(self) -> bool:
         """Return whether rows have windows, which end."""
         return self.window_ms is not None or self.session_gap_ms is not None
+
+    @property
+    def join_delay_ms(self) -> int:
+        """Return by how much a join holds back the watermark of its rows; 0 without one."""
+        return max(self.join_waits_ms.values(), default=0)
 
 
 class SqlRefusal(msgspec.Struct, frozen=True):

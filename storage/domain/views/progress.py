@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -9,7 +10,7 @@ from storage.domain.views.changes import RowDifference, SinkMessage, SinkReport,
 from storage.domain.views.final_position import FinalPosition
 from storage.domain.views.plan import ViewPlan
 from storage.domain.views.sources import Sources
-from storage.domain.views.view import ViewQuery
+from storage.domain.views.view import ViewInput, ViewQuery
 
 Positions = Mapping[int, int]
 """Next offset to read of each shard, as `storage.domain.streams.lineage` defines it."""
@@ -58,16 +59,31 @@ class ViewCounts(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class StreamProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """Progress of a revision in one of its streams.
+
+    `marks`: greatest event time of each shard. `buffered_from`: first offset of each shard whose record waits for those of the other
+    stream of a join. `stream_id`: the stream that the positions belong to; empty before the first batch.
+    """
+
+    positions: dict[int, int] = {}
+    marks: dict[int, int] = {}
+    buffered_from: dict[int, int] = {}
+    stream_id: str = ""
+
+
 class ViewProgress(msgspec.Struct, frozen=True, kw_only=True):
     """Progress of a revision: the records that its rows include.
 
-    `tables`: positions of the tables that the last batch was joined with. `marks`: greatest event time of each shard. `watermark_ms`: None before the first record. `final`: the windows whose rows are final for
+    `positions`, `marks` and `buffered_from` are those of the first stream, `joined` has the progress in the one that it is joined with, by its name in the query. `tables`: positions of the tables that the last batch was joined with. `watermark_ms`: None before the first record. `final`: the windows whose rows are final for
     sinks. `batch` counts batches from 1. `versions`: number of earlier versions of rows that were stored.
     """
 
     positions: dict[int, int] = {}
+    joined: dict[str, StreamProgress] = {}
     tables: dict[str, dict[int, int]] = {}
     marks: dict[int, int] = {}
+    buffered_from: dict[int, int] = {}
     watermark_ms: int | None = None
     final: FinalPosition | None = None
     batch: int = 0
@@ -76,6 +92,17 @@ class ViewProgress(msgspec.Struct, frozen=True, kw_only=True):
     versions: int = 0
     counts: ViewCounts = ViewCounts()
     changed_at_ms: int = 0
+
+    def with_streams(self, query: ViewQuery, streams: Sequence[StreamProgress]) -> Self:
+        """Return the progress with that in each stream of a query, the first one first."""
+        first, *others = streams
+        return msgspec.structs.replace(
+            self,
+            positions=first.positions,
+            marks=first.marks,
+            buffered_from=first.buffered_from,
+            joined=dict(zip(query.joined, others, strict=True)),
+        )
 
 
 class RevisionReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,6 +140,14 @@ class RevisionReport(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class FollowedStream(NamedTuple):
+    """A stream that a revision follows under a name, and the progress in it."""
+
+    relation: str
+    input: ViewInput
+    progress: StreamProgress
+
+
 class ViewRevision(msgspec.Struct, frozen=True, kw_only=True):
     """A revision of a view.
 
@@ -136,6 +171,22 @@ class ViewRevision(msgspec.Struct, frozen=True, kw_only=True):
     report: RevisionReport | None = None
     former_until_ms: int | None = None
     history_batch: int | None = None
+
+    @property
+    def streams(self) -> tuple[FollowedStream, ...]:
+        """The streams that it follows, the first one first."""
+        query, progress = self.query, self.progress
+        first = StreamProgress(
+            positions=progress.positions,
+            marks=progress.marks,
+            buffered_from=progress.buffered_from,
+            stream_id=self.stream_id,
+        )
+        joined = [
+            FollowedStream(name, input_, progress.joined.get(name, StreamProgress()))
+            for name, input_ in query.joined.items()
+        ]
+        return (FollowedStream(query.relation, query.input, first), *joined)
 
 
 class RowChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,12 +224,13 @@ class ViewBatch(msgspec.Struct, frozen=True, kw_only=True):
 class BatchRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A committed batch as it is listed.
 
-    `before` and `after`: positions. `rows`: number of rows that it changed or deleted. `versions`: those of its progress.
+    `before` and `after`: positions in the first stream. `joined`: those in the other stream of a join after it, by its name. `rows`: number of rows that it changed or deleted. `versions`: those of its progress.
     """
 
     batch: int
     before: dict[int, int]
     after: dict[int, int]
+    joined: dict[str, dict[int, int]]
     watermark_ms: int | None
     counts: ViewCounts
     rows: int

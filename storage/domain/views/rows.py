@@ -1,5 +1,7 @@
 """Reads of a view's rows."""
 
+from typing import NamedTuple
+
 import msgspec
 
 from storage.domain import limits
@@ -7,13 +9,24 @@ from storage.domain.errors import ValidationFailed
 from storage.domain.views.progress import ViewRevision
 
 
+class IncludedRecord(NamedTuple):
+    """Record that rows must include.
+
+    `relation`: its stream's name in the query; empty for the only stream.
+    """
+
+    shard: int
+    offset: int
+    relation: str = ""
+
+
 class RowQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Selection of rows, in the order of their keys.
 
     `key`: values of the first key columns, as text. `prefix`: beginning of the next one, which is text. `window_from_ms` and
     `window_to_ms`: windows that end after the one and begin before the other. `latest`: of each key the newest window alone. `after_key`: rows strictly after this
-    encoded key, before it if `descending`. `includes`: shard and offset of a record that the rows must include; the read waits for
-    it up to `wait_ms`. `at_ms` or `at_batch`: rows as they were at a time, or after a batch.
+    encoded key, before it if `descending`. `includes`: a record that the rows must include; the read waits for it
+    up to `wait_ms`. `at_ms` or `at_batch`: rows as they were at a time, or after a batch.
     """
 
     key: tuple[str, ...] = ()
@@ -24,7 +37,7 @@ class RowQuery(msgspec.Struct, frozen=True, kw_only=True):
     descending: bool = False
     after_key: bytes | None = None
     limit: int = limits.PAGE_ITEMS_DEFAULT
-    includes: tuple[int, int] | None = None
+    includes: IncludedRecord | None = None
     wait_ms: int = 0
     at_ms: int | None = None
     at_batch: int | None = None

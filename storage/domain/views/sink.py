@@ -1,6 +1,6 @@
 """Sink of a view: a stream or queue that gets the changes of its rows."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -87,8 +87,10 @@ class SinkState(msgspec.Struct, frozen=True, kw_only=True):
     failure: str = ""
 
 
-def sink_faults(sinks: Sequence[ViewSink], source: str, pointer: str) -> list[FieldFault]:
-    """Return the faults of a view's sinks; `source` is the stream that the view reads."""
+def sink_faults(
+    sinks: Sequence[ViewSink], streams: Collection[str], pointer: str
+) -> list[FieldFault]:
+    """Return the faults of a view's sinks; `streams` are those that the view reads."""
     if len(sinks) > limits.VIEW_SINKS_MAX:
         return [FieldFault(pointer, f"At most {limits.VIEW_SINKS_MAX} sinks", "out_of_range")]
     faults, labels = list[FieldFault](), set[str]()
@@ -97,7 +99,7 @@ def sink_faults(sinks: Sequence[ViewSink], source: str, pointer: str) -> list[Fi
         if sink.label in labels:
             detail = "Another sink has the same target"
             faults.append(FieldFault(f"{pointer}/{nth}", detail, "duplicate"))
-        elif sink.stream == source:
+        elif sink.stream in streams:
             detail = "The view reads this stream"
             faults.append(FieldFault(f"{pointer}/{nth}/stream", detail, "not_allowed"))
         labels.add(sink.label)

@@ -1,4 +1,4 @@
-"""View: a SQL query over a stream, whose rows are kept up to date.
+"""View: a SQL query over a stream or a join of two, whose rows are kept up to date.
 
     records ──▶ batch ──▶ partial aggregates ──▶ merged with the rows of their keys ──▶ one transaction:
                                                                        rows, positions, watermark, counts
@@ -123,7 +123,10 @@ def sql_faults(sql: str, relations: Iterable[str]) -> list[FieldFault]:
 
 
 class ViewQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Query of a view: what decides its rows. A change of it is another revision."""
+    """Query of a view: what decides its rows. A change of it is another revision.
+
+    `inputs`: one stream, or the two that it joins, by their names in the query.
+    """
 
     sql: str
     inputs: Mapping[str, ViewInput]
@@ -133,14 +136,23 @@ class ViewQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def relation(self) -> str:
-        """Name of the stream that it follows."""
-        [relation] = self.inputs
-        return relation
+        """Name of the first stream, whose scan computes the view: in the order of names."""
+        return min(self.inputs)
 
     @property
     def input(self) -> ViewInput:
-        """The stream that it follows."""
+        """The first stream."""
         return self.inputs[self.relation]
+
+    @property
+    def joined(self) -> Mapping[str, ViewInput]:
+        """The stream that the first one is joined with, by its name; empty without a join."""
+        return {name: one for name, one in self.inputs.items() if name != self.relation}
+
+    @property
+    def is_join(self) -> bool:
+        """Return whether it joins two streams."""
+        return len(self.inputs) > 1
 
     @property
     def streams(self) -> list[str]:
@@ -151,9 +163,12 @@ class ViewQuery(msgspec.Struct, frozen=True, kw_only=True):
     def faults(self) -> list[FieldFault]:
         """Return the faults of the query, without those that only Spark sees."""
         faults = sql_faults(self.sql, (*self.inputs, *self.tables))
-        if len(self.inputs) != 1:
-            detail = "Name one stream; what it is joined with is a `table`"
+        if not 1 <= len(self.inputs) <= limits.VIEW_STREAMS_MAX:
+            detail = f"Name one stream, or {limits.VIEW_STREAMS_MAX} that are joined"
             faults.append(FieldFault("/from", detail))
+        if self.is_join and self.sources is not SourceMode.NONE:
+            detail = "The sources of a row are not tracked in a join of streams"
+            faults.append(FieldFault("/sources", detail, "conflict"))
         if len(self.tables) > limits.VIEW_TABLES_MAX:
             detail = f"At most {limits.VIEW_TABLES_MAX} tables"
             faults.append(FieldFault("/from", detail, "out_of_range"))
@@ -190,8 +205,8 @@ class ViewSpec(msgspec.Struct, frozen=True, kw_only=True):
             ),
             *check_seconds("/history_seconds", self.history_ms, 0, limits.VIEW_HISTORY_MS_MAX),
         ]
-        if len(self.query.inputs) == 1:
-            faults += sink_faults(self.into, self.query.input.stream, "/into")
+        read = {one.stream for one in self.query.inputs.values()}
+        faults += sink_faults(self.into, read, "/into")
         if self.keep_ms is not None:
             faults += check_seconds(
                 "/keep_seconds", self.keep_ms, limits.SECOND_MS, limits.VIEW_TIME_MS_MAX

@@ -230,6 +230,7 @@ class LockedRevision:
             "progress": _json(progress),
             "before": _json(record.before),
             "after": _json(record.after),
+            "joined": _json(record.joined),
             "counts": _json(record.counts),
             "oldest": oldest,
             "limit": limits.VIEW_BATCHES_MAX,

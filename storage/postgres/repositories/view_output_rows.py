@@ -53,7 +53,8 @@ class ViewOutputRows(Repository):
         if row is None:
             return None
         values = {"positions": row.after, "watermark_ms": row.watermark_ms, "batch": row.batch}
-        return progress_of(values | {"changed_at_ms": row.at_ms})
+        joined = {name: {"positions": at} for name, at in row.joined.items()}
+        return progress_of(values | {"joined": joined, "changed_at_ms": row.at_ms})
 
     async def read_history(
         self, revision: ViewRevision, keys: KeyRange, limit: int, batch: int

@@ -77,7 +77,8 @@ class LockedView(LockedDefinition[View]):
         for (stored,) in await self.session.execute(statement):
             spec = msgspec.convert(stored, ViewSpec)
             streams = {sink.stream for sink in spec.into if sink.stream}
-            targets.setdefault(spec.query.input.stream, set()).update(streams)
+            for followed in spec.query.inputs.values():
+                targets.setdefault(followed.stream, set()).update(streams)
         return targets
 
     async def begin(self, revision: ViewRevision, stream: StreamName) -> None:
@@ -284,9 +285,10 @@ def _is_present(view_id: str) -> ColumnElement[bool]:
 
 
 def _batch_of(row: Any) -> BatchRecord:
-    offsets: Sequence[dict[int, int]] = [
-        msgspec.convert(each, dict[int, int], strict=False) for each in (row.before, row.after)
-    ]
-    before, after = offsets
+    before, after, *others = (
+        msgspec.convert(each, dict[int, int], strict=False)
+        for each in (row.before, row.after, *row.joined.values())
+    )
+    joined = dict(zip(row.joined, others, strict=True))
     counts = msgspec.convert(row.counts, ViewCounts)
-    return struct_of(BatchRecord, row, before=before, after=after, counts=counts)
+    return struct_of(BatchRecord, row, before=before, after=after, joined=joined, counts=counts)

@@ -117,6 +117,7 @@ class ViewBatchRow(_OfRevision, table=True):
     batch: int = Field(primary_key=True, sa_type=BigInteger)
     before: dict[str, int] = Field(sa_type=JSONB)
     after: dict[str, int] = Field(sa_type=JSONB)
+    joined: dict[str, dict[str, int]] = Field(default_factory=dict, sa_type=JSONB)
     watermark_ms: int | None = Field(default=None, sa_type=BigInteger)
     counts: dict[str, int] = Field(sa_type=JSONB)
     rows: int = Field(sa_type=BigInteger)

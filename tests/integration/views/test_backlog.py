@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from spark_worker.views.backlog import BatchRecords, with_backlog
+from spark_worker.views.inputs.backlog import BatchRecords, with_backlog
 from spark_worker.views.planning.records import RAW, raw_table
 from storage.bootstrap import Storage
 from storage.domain import limits
@@ -32,7 +32,7 @@ async def read(engines: Storage) -> StreamRead:
 def rows_of(records: BatchRecords) -> list[tuple[int, int]]:
     """Return the shard and the offset of each record of a batch."""
     table = pa.Table.from_batches(records.columns, RAW)
-    read = [(shard.shard, one.offset) for shard in records.read.shards for one in shard.records]
+    read = [(shard.shard, one.offset) for shard in records.reads[0].shards for one in shard.records]
     return [*read, *zip(table["shard"].to_pylist(), table["offset"].to_pylist(), strict=True)]
 
 
@@ -40,7 +40,7 @@ async def test_backlog_has_the_records_behind_a_read(engines, read):
     records = await with_backlog(engines, STREAM, read, 1_000, None)
 
     tips = {shard.shard: shard.tip for shard in read.shards}
-    assert records.read.positions == tips
+    assert records.reads[0].positions == tips
     assert sorted(rows_of(records)) == [
         (shard, offset) for shard, tip in tips.items() for offset in range(tip)
     ]
@@ -56,7 +56,7 @@ async def test_backlog_is_shared_by_shards(engines, read):
 
     assert [batch.num_rows for batch in records.columns] == [5, 5]
     for shard in read.shards:
-        assert records.read.positions[shard.shard] == shard.next_offset + 5
+        assert records.reads[0].positions[shard.shard] == shard.next_offset + 5
 
 
 async def test_backlog_ends_at_its_bytes(engines, read, monkeypatch):
@@ -64,7 +64,7 @@ async def test_backlog_ends_at_its_bytes(engines, read, monkeypatch):
 
     records = await with_backlog(engines, STREAM, read, 1_000, None)
 
-    positions = records.read.positions
+    positions = records.reads[0].positions
     assert sorted(rows_of(records)) == [
         (shard, offset) for shard, end in sorted(positions.items()) for offset in range(end)
     ]
@@ -77,7 +77,7 @@ async def test_backlog_does_not_pass_caps(engines, read):
 
     records = await with_backlog(engines, STREAM, read, 1_000, caps)
 
-    assert records.read.positions == caps
+    assert records.reads[0].positions == caps
     assert [batch.num_rows for batch in records.columns] == [2]
 
 
@@ -85,7 +85,7 @@ async def test_shard_that_the_other_reader_has_left_has_a_backlog(engines, read)
     """A parent shard that the active revision has read to its end is not among its positions."""
     records = await with_backlog(engines, STREAM, read, 1_000, {1: FULLY_READ})
 
-    assert records.read.positions == {shard.shard: shard.tip for shard in read.shards}
+    assert records.reads[0].positions == {shard.shard: shard.tip for shard in read.shards}
 
 
 async def test_backlog_leaves_out_what_has_expired(engines, read):
@@ -94,7 +94,7 @@ async def test_backlog_leaves_out_what_has_expired(engines, read):
 
     records = await with_backlog(engines, STREAM, read, 1_000, None)
 
-    assert records.read.positions == {0: first.next_offset, 1: second.tip}
+    assert records.reads[0].positions == {0: first.next_offset, 1: second.tip}
 
 
 async def test_read_at_the_end_has_no_backlog(engines, read):
@@ -102,4 +102,4 @@ async def test_read_at_the_end_has_no_backlog(engines, read):
     await engines.streams.append(STREAM, [Record(b"last", key="k1")])
     last = await engines.record_reader.read(STREAM, positions)
 
-    assert await with_backlog(engines, STREAM, last, 1_000, None) == BatchRecords(last)
+    assert await with_backlog(engines, STREAM, last, 1_000, None) == BatchRecords([last])

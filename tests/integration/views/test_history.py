@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed, ViewHistoryExpired
-from storage.domain.views.rows import RowQuery
+from storage.domain.views.rows import IncludedRecord, RowQuery
 from tests.integration.views.conftest import MINUTE_MS, NAME, minute, row, spec_of
 
 pytestmark = pytest.mark.one_store
@@ -212,7 +212,7 @@ async def test_time_does_not_go_back(engines, worker, put, clock):
 
 
 @pytest.mark.parametrize(
-    "query", [RowQuery(at_ms=1, at_batch=1), RowQuery(at_batch=1, includes=(0, 0))]
+    "query", [RowQuery(at_ms=1, at_batch=1), RowQuery(at_batch=1, includes=IncludedRecord(0, 0))]
 )
 async def test_moment_is_unambiguous(engines, put, query):
     await put()

@@ -8,7 +8,7 @@ import pytest
 
 from storage.domain.errors import ValidationFailed, ViewBehind, ViewNotFound
 from storage.domain.names import ViewName
-from storage.domain.views.rows import RowQuery
+from storage.domain.views.rows import IncludedRecord, RowQuery
 from tests.integration.views.conftest import MINUTE_MS, NAME, minute, row, spec_of
 
 pytestmark = pytest.mark.one_store
@@ -110,7 +110,9 @@ async def test_view_without_rows_is_read(engines, view):
 
 
 async def test_read_waits_for_a_record(engines, worker, reading):
-    waiting = asyncio.create_task(reading(includes=(0, 5), wait_ms=20_000, key=("new",)))
+    waiting = asyncio.create_task(
+        reading(includes=IncludedRecord(0, 5), wait_ms=20_000, key=("new",))
+    )
     await asyncio.sleep(0)
 
     await worker.commit(row("new", 1, 0))
@@ -122,19 +124,19 @@ async def test_read_waits_for_a_record(engines, worker, reading):
 
 
 async def test_read_of_included_record_does_not_wait(reading):
-    assert (await reading(includes=(0, 4)))[0] == ROWS
+    assert (await reading(includes=IncludedRecord(0, 4)))[0] == ROWS
 
 
 async def test_read_ends_when_the_record_is_not_included(reading):
     with pytest.raises(ViewBehind) as behind:
-        await reading(includes=(0, 5), wait_ms=50)
+        await reading(includes=IncludedRecord(0, 5), wait_ms=50)
     assert behind.value.facts == {"shard": 0, "position": 5}
     with pytest.raises(ViewBehind):
-        await reading(includes=(1, 0))
+        await reading(includes=IncludedRecord(1, 0))
 
 
 async def test_waiting_read_ends_when_a_new_revision_includes_record(engines, worker, reading):
-    waiting = asyncio.create_task(reading(includes=(0, 6), wait_ms=20_000))
+    waiting = asyncio.create_task(reading(includes=IncludedRecord(0, 6), wait_ms=20_000))
     view = (await worker.put(spec_of("select 2"))).definition
     await worker.commit(row("new", 1, 0), read=7)
     building = (await engines.views.status(NAME)).building

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 
 from spark_worker.sql.refusal import SqlRefused
 from spark_worker.views.executor import NO_TABLES, Executor, State
+from spark_worker.views.failure import ViewFailed
+from spark_worker.views.inputs.tables import ParsedTables, StreamTable
 from spark_worker.views.planning.planner import ViewPlanner
 from spark_worker.views.planning.plans import JSON
 from spark_worker.views.planning.prepared import PreparedView
@@ -23,8 +25,6 @@ from spark_worker.views.planning.records import (
     relation,
     visible,
 )
-from spark_worker.views.step import ViewFailed
-from spark_worker.views.tables import ParsedTables, StreamTable
 from storage.domain import limits
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName

@@ -21,7 +21,7 @@ from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName, ViewName
 from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import Appended, ReadFrom, StreamSpec
-from storage.domain.views.rows import RowPage, RowQuery
+from storage.domain.views.rows import IncludedRecord, RowPage, RowQuery
 from storage.domain.views.sink import Emit, ViewSink
 from storage.domain.views.sources import SourceMode
 from storage.domain.views.view import ViewInput, ViewQuery, ViewSpec, ViewTable
@@ -68,7 +68,7 @@ async def rows_at(storage: Storage, offsets: dict[int, int], name: ViewName = VI
     """Read all rows once they include these records."""
     page = None
     for shard, offset in offsets.items():
-        query = RowQuery(includes=(shard, offset), wait_ms=60_000, limit=1_000)
+        query = RowQuery(includes=IncludedRecord(shard, offset), wait_ms=60_000, limit=1_000)
         page = await storage.view_rows.read(name, query)
     assert page is not None
     return page
@@ -136,7 +136,9 @@ async def test_read_of_a_record_that_is_not_included_is_refused(clicks, working)
     [(shard, offset)] = offsets.items()
 
     with pytest.raises(ViewBehind):
-        await clicks.view_rows.read(VIEW, RowQuery(includes=(shard, offset + 1), wait_ms=100))
+        await clicks.view_rows.read(
+            VIEW, RowQuery(includes=IncludedRecord(shard, offset + 1), wait_ms=100)
+        )
 
 
 async def test_refused_query_stores_nothing(clicks, working):
@@ -204,7 +206,9 @@ async def test_paused_view_stands_and_goes_on_where_it_was(clicks, working):
         offsets = await put_clicks(clicks, click("a"))
         [(shard, offset)] = offsets.items()
         with pytest.raises(ViewBehind):
-            await clicks.view_rows.read(VIEW, RowQuery(includes=(shard, offset), wait_ms=3_000))
+            await clicks.view_rows.read(
+                VIEW, RowQuery(includes=IncludedRecord(shard, offset), wait_ms=3_000)
+            )
 
         await clicks.views.pause(VIEW, paused=False)
         page = await rows_at(clicks, offsets)

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from spark_worker.views.activity import ShardActivity
+from spark_worker.views.inputs.activity import ShardActivity
 from storage.domain.log.record_batch import Record
 from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import LogRecord, ShardRead, StreamRead
@@ -43,14 +43,14 @@ def test_shard_is_idle_after_idle_time_without_records():
     clock = Clock()
     activity = ShardActivity(clock)
     clock.seconds += 50
-    activity.note(read(1))
-    assert activity.idle(REVISION) == []
+    activity.note(REVISION, [read(1)])
+    assert activity.idle(REVISION) == [[]]
 
     clock.seconds += 11
 
-    assert activity.idle(REVISION) == [0]
+    assert activity.idle(REVISION) == [[0]]
     clock.seconds += 50
-    assert activity.idle(REVISION) == [0, 1]
+    assert activity.idle(REVISION) == [[0, 1]]
 
 
 def test_read_without_records_is_no_activity():
@@ -58,16 +58,16 @@ def test_read_without_records_is_no_activity():
     activity = ShardActivity(clock)
     clock.seconds += 61
 
-    activity.note(StreamRead([ShardRead(0, [], 6, 0, 6, 0)], {}, "s"))
+    activity.note(REVISION, [StreamRead([ShardRead(0, [], 6, 0, 6, 0)], {}, "s")])
 
-    assert activity.idle(REVISION) == [0, 1]
+    assert activity.idle(REVISION) == [[0, 1]]
 
 
 def test_watermark_stays_while_one_shard_is_active():
     clock = Clock()
     activity = ShardActivity(clock)
     clock.seconds += 61
-    activity.note(read(0))
+    activity.note(REVISION, [read(0)])
 
     assert activity.watermark(REVISION) == 90_000
 
@@ -76,7 +76,7 @@ def test_watermark_follows_clock_when_all_shards_are_idle():
     clock = Clock()
     activity = ShardActivity(clock)
     clock.seconds += 20
-    activity.note(read(1))
+    activity.note(REVISION, [read(1)])
     clock.seconds += 61
 
     assert activity.watermark(REVISION) == 200_000 - 10_000 + 61_000
@@ -87,7 +87,7 @@ def test_ended_shard_does_not_hold_watermark_back():
     activity = ShardActivity(clock)
     progress = replace(REVISION.progress, positions={0: FULLY_READ, 1: 5})
     clock.seconds += 30
-    activity.note(read(0))
+    activity.note(REVISION, [read(0)])
     clock.seconds += 31
 
     assert activity.watermark(replace(REVISION, progress=progress)) == 200_000 - 10_000 + 31_000

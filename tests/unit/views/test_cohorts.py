@@ -7,8 +7,8 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from spark_worker.views.cohorts import Cohorts, capped
-from spark_worker.views.step import has_news
+from spark_worker.views.cohorts import Cohorts
+from spark_worker.views.inputs.reads import capped, has_news
 from storage.domain import limits
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName, ViewName

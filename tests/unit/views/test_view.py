@@ -29,7 +29,8 @@ def test_relation_is_the_only_input():
     [
         (spec_of(sql=" "), "/sql"),
         (spec_of(sql="x" * (limits.SQL_CHARACTERS_MAX + 1)), "/sql"),
-        (spec_of(inputs={"a": INPUT, "b": INPUT}), "/from"),
+        (spec_of(inputs={"a": INPUT, "b": INPUT, "c": INPUT}), "/from"),
+        (ViewSpec(query=ViewQuery(sql="select 1", inputs={})), "/from"),
         (spec_of(inputs={"A b": INPUT}), "/from"),
         (spec_of(inputs={"c": ViewInput(stream="a b")}), "/from/c/stream"),
         (spec_of(inputs={"c": ViewInput(stream="s", watermark_ms=-1)}), "/from/c/watermark_seconds"),

@@ -54,6 +54,12 @@ VIEW_SWITCH_ROWS = (
     5_000  # rows of two revisions that are compared at once, when one replaces the other
 )
 VIEW_PRODUCERS_RETIRED = 10  # last revisions of a view whose producers a sink forgets at once
+VIEW_STREAMS_MAX = 2  # that a query joins
+VIEW_JOIN_RECORDS_MAX = (
+    100_000  # of a stream that wait for those that match them, in the memory of a worker
+)
+VIEW_JOIN_BYTES_MAX = 64 * MIB  # of the columns of these records that the query uses
+VIEW_JOIN_MS_MAX = 30 * DAY_MS  # between the event times of records that are joined
 VIEW_TABLES_MAX = 4  # of a query
 VIEW_TABLE_ROWS_MAX = 100_000  # keys of a table, which a worker has in memory
 VIEW_TABLE_BYTES_MAX = 64 * MIB  # of their data

@@ -10029,6 +10029,16 @@ export type ViewAsOf = {
         [key: string]: number;
     };
     /**
+     * Joined
+     *
+     * Positions in the other stream of a join, by its name in the query; empty without a join.
+     */
+    joined: {
+        [key: string]: {
+            [key: string]: number;
+        };
+    };
+    /**
      * Watermark
      *
      * Windows that end before are complete, except for late records. Null before the first record.
@@ -10238,6 +10248,16 @@ export type ViewBatchOut = {
         [key: string]: number;
     };
     /**
+     * Joined
+     *
+     * Positions in the other stream of a join, by its name in the query; empty without a join.
+     */
+    joined: {
+        [key: string]: {
+            [key: string]: number;
+        };
+    };
+    /**
      * Watermark
      *
      * Windows that end before are complete, except for late records. Null before the first record.
@@ -10310,13 +10330,13 @@ export type ViewConfig = {
     /**
      * Sql
      *
-     * A SELECT of Spark SQL over the name in `from`, with columns, filters, `group by`, `window` or `session_window`, and aggregates.
+     * A SELECT of Spark SQL over the names in `from`, with columns, filters, joins, `group by`, `window` or `session_window`, and aggregates.
      */
     sql: string;
     /**
      * From
      *
-     * The stream, under its name in the query.
+     * The stream or the two that are joined, and tables, under their names in the query.
      */
     from: {
         [key: string]: ViewInputConfig;
@@ -10401,6 +10421,14 @@ export type ViewDetail = {
      * Time without records after which a session ends; null without sessions.
      */
     session_gap_seconds: number | null;
+    /**
+     * Join Seconds
+     *
+     * For how long in event time a record of each stream waits for those that match it; empty without a join.
+     */
+    join_seconds: {
+        [key: string]: number;
+    };
     /**
      * Aggregates
      *
@@ -10536,6 +10564,14 @@ export type ViewFormerOut = {
      * Time without records after which a session ends; null without sessions.
      */
     session_gap_seconds: number | null;
+    /**
+     * Join Seconds
+     *
+     * For how long in event time a record of each stream waits for those that match it; empty without a join.
+     */
+    join_seconds: {
+        [key: string]: number;
+    };
     /**
      * Aggregates
      *
@@ -10754,6 +10790,16 @@ export type ViewProgressOut = {
         [key: string]: number;
     };
     /**
+     * Joined
+     *
+     * Positions in the other stream of a join, by its name in the query; empty without a join.
+     */
+    joined: {
+        [key: string]: {
+            [key: string]: number;
+        };
+    };
+    /**
      * Tables
      *
      * Positions of the tables that the last batch was joined with, by name.
@@ -10886,6 +10932,14 @@ export type ViewRevisionOut = {
      * Time without records after which a session ends; null without sessions.
      */
     session_gap_seconds: number | null;
+    /**
+     * Join Seconds
+     *
+     * For how long in event time a record of each stream waits for those that match it; empty without a join.
+     */
+    join_seconds: {
+        [key: string]: number;
+    };
     /**
      * Aggregates
      *
@@ -19319,7 +19373,7 @@ export type ReadViewRowsData = {
          */
         cursor?: string;
         /**
-         * `shard:offset` of a record, as an append returns them: wait until the rows include it, up to `wait_seconds`; otherwise the response is 503 `view_behind`.
+         * `shard:offset` of a record, as an append returns them: wait until the rows include it, up to `wait_seconds`; otherwise the response is 503 `view_behind`. For a view that joins two streams `name:shard:offset`, with the name in the query.
          */
         after?: string;
         wait_seconds?: number;

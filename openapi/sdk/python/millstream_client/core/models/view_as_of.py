@@ -8,6 +8,7 @@ from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 if TYPE_CHECKING:
+    from ..models.view_as_of_joined import ViewAsOfJoined
     from ..models.view_as_of_positions import ViewAsOfPositions
 
 
@@ -22,6 +23,8 @@ class ViewAsOf:
         revision (int):
         batch (int):
         positions (ViewAsOfPositions): Next offset to read, by shard: the rows include all before.
+        joined (ViewAsOfJoined): Positions in the other stream of a join, by its name in the query; empty without a
+            join.
         watermark (datetime.datetime | None): Windows that end before are complete, except for late records. Null before
             the first record.
         changed_at (datetime.datetime | None):
@@ -30,6 +33,7 @@ class ViewAsOf:
     revision: int
     batch: int
     positions: ViewAsOfPositions
+    joined: ViewAsOfJoined
     watermark: datetime.datetime | None
     changed_at: datetime.datetime | None
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -40,6 +44,8 @@ class ViewAsOf:
         batch = self.batch
 
         positions = self.positions.to_dict()
+
+        joined = self.joined.to_dict()
 
         watermark: None | str
         if isinstance(self.watermark, datetime.datetime):
@@ -60,6 +66,7 @@ class ViewAsOf:
                 "revision": revision,
                 "batch": batch,
                 "positions": positions,
+                "joined": joined,
                 "watermark": watermark,
                 "changed_at": changed_at,
             }
@@ -69,6 +76,7 @@ class ViewAsOf:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.view_as_of_joined import ViewAsOfJoined  # noqa: PLC0415
         from ..models.view_as_of_positions import ViewAsOfPositions  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -77,6 +85,8 @@ class ViewAsOf:
         batch = d.pop("batch")
 
         positions = ViewAsOfPositions.from_dict(d.pop("positions"))
+
+        joined = ViewAsOfJoined.from_dict(d.pop("joined"))
 
         def _parse_watermark(data: object) -> datetime.datetime | None:
             if data is None:
@@ -112,6 +122,7 @@ class ViewAsOf:
             revision=revision,
             batch=batch,
             positions=positions,
+            joined=joined,
             watermark=watermark,
             changed_at=changed_at,
         )

@@ -8,6 +8,7 @@ from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 if TYPE_CHECKING:
+    from ..models.view_batch_out_joined import ViewBatchOutJoined
     from ..models.view_batch_out_positions import ViewBatchOutPositions
 
 
@@ -23,6 +24,8 @@ class ViewBatchOut:
         Attributes:
             batch (int):
             positions (ViewBatchOutPositions): Next offset to read, by shard: the rows include all before.
+            joined (ViewBatchOutJoined): Positions in the other stream of a join, by its name in the query; empty without a
+                join.
             watermark (datetime.datetime | None): Windows that end before are complete, except for late records. Null before
                 the first record.
             records (int):
@@ -36,6 +39,7 @@ class ViewBatchOut:
 
     batch: int
     positions: ViewBatchOutPositions
+    joined: ViewBatchOutJoined
     watermark: datetime.datetime | None
     records: int
     late: int
@@ -50,6 +54,8 @@ class ViewBatchOut:
         batch = self.batch
 
         positions = self.positions.to_dict()
+
+        joined = self.joined.to_dict()
 
         watermark: None | str
         if isinstance(self.watermark, datetime.datetime):
@@ -77,6 +83,7 @@ class ViewBatchOut:
             {
                 "batch": batch,
                 "positions": positions,
+                "joined": joined,
                 "watermark": watermark,
                 "records": records,
                 "late": late,
@@ -92,12 +99,15 @@ class ViewBatchOut:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.view_batch_out_joined import ViewBatchOutJoined  # noqa: PLC0415
         from ..models.view_batch_out_positions import ViewBatchOutPositions  # noqa: PLC0415
 
         d = dict(src_dict)
         batch = d.pop("batch")
 
         positions = ViewBatchOutPositions.from_dict(d.pop("positions"))
+
+        joined = ViewBatchOutJoined.from_dict(d.pop("joined"))
 
         def _parse_watermark(data: object) -> datetime.datetime | None:
             if data is None:
@@ -131,6 +141,7 @@ class ViewBatchOut:
         view_batch_out = cls(
             batch=batch,
             positions=positions,
+            joined=joined,
             watermark=watermark,
             records=records,
             late=late,

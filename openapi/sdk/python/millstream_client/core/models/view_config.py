@@ -22,9 +22,9 @@ class ViewConfig:
     """The complete configuration of a view.
 
     Attributes:
-        sql (str): A SELECT of Spark SQL over the name in `from`, with columns, filters, `group by`, `window` or
+        sql (str): A SELECT of Spark SQL over the names in `from`, with columns, filters, joins, `group by`, `window` or
             `session_window`, and aggregates.
-        from_ (ViewConfigFrom): The stream, under its name in the query.
+        from_ (ViewConfigFrom): The stream or the two that are joined, and tables, under their names in the query.
         late (LatePolicy | Unset): Treatment of late records: those whose windows have all ended before the watermark.
 
             count: they change their rows as others do. drop: they change nothing. Both are counted.

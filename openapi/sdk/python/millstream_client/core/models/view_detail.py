@@ -14,6 +14,7 @@ from ..models.view_state import ViewState
 if TYPE_CHECKING:
     from ..models.view_column_out import ViewColumnOut
     from ..models.view_detail_from import ViewDetailFrom
+    from ..models.view_detail_join_seconds import ViewDetailJoinSeconds
     from ..models.view_former_out import ViewFormerOut
     from ..models.view_progress_out import ViewProgressOut
     from ..models.view_report_out import ViewReportOut
@@ -37,6 +38,8 @@ class ViewDetail:
         window_seconds (float | None): Length of the windows; null without windows.
         step_seconds (float | None): Time between the starts of windows; null without windows.
         session_gap_seconds (float | None): Time without records after which a session ends; null without sessions.
+        join_seconds (ViewDetailJoinSeconds): For how long in event time a record of each stream waits for those that
+            match it; empty without a join.
         aggregates (list[str]): Aggregates, and the partial aggregates that rows store.
         stopped (bool): No batch follows until the view is put, or paused and resumed.
         failure (str): Why the last batch failed; empty if it did not.
@@ -76,6 +79,7 @@ class ViewDetail:
     window_seconds: float | None
     step_seconds: float | None
     session_gap_seconds: float | None
+    join_seconds: ViewDetailJoinSeconds
     aggregates: list[str]
     stopped: bool
     failure: str
@@ -123,6 +127,8 @@ class ViewDetail:
 
         session_gap_seconds: float | None
         session_gap_seconds = self.session_gap_seconds
+
+        join_seconds = self.join_seconds.to_dict()
 
         aggregates = self.aggregates
 
@@ -199,6 +205,7 @@ class ViewDetail:
                 "window_seconds": window_seconds,
                 "step_seconds": step_seconds,
                 "session_gap_seconds": session_gap_seconds,
+                "join_seconds": join_seconds,
                 "aggregates": aggregates,
                 "stopped": stopped,
                 "failure": failure,
@@ -231,6 +238,7 @@ class ViewDetail:
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.view_column_out import ViewColumnOut  # noqa: PLC0415
         from ..models.view_detail_from import ViewDetailFrom  # noqa: PLC0415
+        from ..models.view_detail_join_seconds import ViewDetailJoinSeconds  # noqa: PLC0415
         from ..models.view_former_out import ViewFormerOut  # noqa: PLC0415
         from ..models.view_progress_out import ViewProgressOut  # noqa: PLC0415
         from ..models.view_report_out import ViewReportOut  # noqa: PLC0415
@@ -270,6 +278,8 @@ class ViewDetail:
             return cast(float | None, data)
 
         session_gap_seconds = _parse_session_gap_seconds(d.pop("session_gap_seconds"))
+
+        join_seconds = ViewDetailJoinSeconds.from_dict(d.pop("join_seconds"))
 
         aggregates = cast(list[str], d.pop("aggregates"))
 
@@ -378,6 +388,7 @@ class ViewDetail:
             window_seconds=window_seconds,
             step_seconds=step_seconds,
             session_gap_seconds=session_gap_seconds,
+            join_seconds=join_seconds,
             aggregates=aggregates,
             stopped=stopped,
             failure=failure,

@@ -9,6 +9,7 @@ from attrs import field as _attrs_field
 
 if TYPE_CHECKING:
     from ..models.view_column_out import ViewColumnOut
+    from ..models.view_former_out_join_seconds import ViewFormerOutJoinSeconds
     from ..models.view_progress_out import ViewProgressOut
     from ..models.view_report_out import ViewReportOut
 
@@ -28,6 +29,8 @@ class ViewFormerOut:
         window_seconds (float | None): Length of the windows; null without windows.
         step_seconds (float | None): Time between the starts of windows; null without windows.
         session_gap_seconds (float | None): Time without records after which a session ends; null without sessions.
+        join_seconds (ViewFormerOutJoinSeconds): For how long in event time a record of each stream waits for those that
+            match it; empty without a join.
         aggregates (list[str]): Aggregates, and the partial aggregates that rows store.
         stopped (bool): No batch follows until the view is put, or paused and resumed.
         failure (str): Why the last batch failed; empty if it did not.
@@ -45,6 +48,7 @@ class ViewFormerOut:
     window_seconds: float | None
     step_seconds: float | None
     session_gap_seconds: float | None
+    join_seconds: ViewFormerOutJoinSeconds
     aggregates: list[str]
     stopped: bool
     failure: str
@@ -74,6 +78,8 @@ class ViewFormerOut:
 
         session_gap_seconds: float | None
         session_gap_seconds = self.session_gap_seconds
+
+        join_seconds = self.join_seconds.to_dict()
 
         aggregates = self.aggregates
 
@@ -107,6 +113,7 @@ class ViewFormerOut:
                 "window_seconds": window_seconds,
                 "step_seconds": step_seconds,
                 "session_gap_seconds": session_gap_seconds,
+                "join_seconds": join_seconds,
                 "aggregates": aggregates,
                 "stopped": stopped,
                 "failure": failure,
@@ -122,6 +129,7 @@ class ViewFormerOut:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.view_column_out import ViewColumnOut  # noqa: PLC0415
+        from ..models.view_former_out_join_seconds import ViewFormerOutJoinSeconds  # noqa: PLC0415
         from ..models.view_progress_out import ViewProgressOut  # noqa: PLC0415
         from ..models.view_report_out import ViewReportOut  # noqa: PLC0415
 
@@ -157,6 +165,8 @@ class ViewFormerOut:
             return cast(float | None, data)
 
         session_gap_seconds = _parse_session_gap_seconds(d.pop("session_gap_seconds"))
+
+        join_seconds = ViewFormerOutJoinSeconds.from_dict(d.pop("join_seconds"))
 
         aggregates = cast(list[str], d.pop("aggregates"))
 
@@ -205,6 +215,7 @@ class ViewFormerOut:
             window_seconds=window_seconds,
             step_seconds=step_seconds,
             session_gap_seconds=session_gap_seconds,
+            join_seconds=join_seconds,
             aggregates=aggregates,
             stopped=stopped,
             failure=failure,

@@ -8,6 +8,7 @@ from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 if TYPE_CHECKING:
+    from ..models.view_progress_out_joined import ViewProgressOutJoined
     from ..models.view_progress_out_positions import ViewProgressOutPositions
     from ..models.view_progress_out_tables import ViewProgressOutTables
 
@@ -23,6 +24,8 @@ class ViewProgressOut:
 
         Attributes:
             positions (ViewProgressOutPositions): Next offset to read, by shard: the rows include all before.
+            joined (ViewProgressOutJoined): Positions in the other stream of a join, by its name in the query; empty without
+                a join.
             tables (ViewProgressOutTables): Positions of the tables that the last batch was joined with, by name.
             watermark (datetime.datetime | None): Windows that end before are complete, except for late records. Null before
                 the first record.
@@ -36,6 +39,7 @@ class ViewProgressOut:
     """
 
     positions: ViewProgressOutPositions
+    joined: ViewProgressOutJoined
     tables: ViewProgressOutTables
     watermark: datetime.datetime | None
     batch: int
@@ -49,6 +53,8 @@ class ViewProgressOut:
 
     def to_dict(self) -> dict[str, Any]:
         positions = self.positions.to_dict()
+
+        joined = self.joined.to_dict()
 
         tables = self.tables.to_dict()
 
@@ -81,6 +87,7 @@ class ViewProgressOut:
         field_dict.update(
             {
                 "positions": positions,
+                "joined": joined,
                 "tables": tables,
                 "watermark": watermark,
                 "batch": batch,
@@ -97,11 +104,14 @@ class ViewProgressOut:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.view_progress_out_joined import ViewProgressOutJoined  # noqa: PLC0415
         from ..models.view_progress_out_positions import ViewProgressOutPositions  # noqa: PLC0415
         from ..models.view_progress_out_tables import ViewProgressOutTables  # noqa: PLC0415
 
         d = dict(src_dict)
         positions = ViewProgressOutPositions.from_dict(d.pop("positions"))
+
+        joined = ViewProgressOutJoined.from_dict(d.pop("joined"))
 
         tables = ViewProgressOutTables.from_dict(d.pop("tables"))
 
@@ -149,6 +159,7 @@ class ViewProgressOut:
 
         view_progress_out = cls(
             positions=positions,
+            joined=joined,
             tables=tables,
             watermark=watermark,
             batch=batch,

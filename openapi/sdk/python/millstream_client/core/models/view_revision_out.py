@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ..models.view_column_out import ViewColumnOut
     from ..models.view_progress_out import ViewProgressOut
     from ..models.view_report_out import ViewReportOut
+    from ..models.view_revision_out_join_seconds import ViewRevisionOutJoinSeconds
 
 
 T = TypeVar("T", bound="ViewRevisionOut")
@@ -27,6 +28,8 @@ class ViewRevisionOut:
         window_seconds (float | None): Length of the windows; null without windows.
         step_seconds (float | None): Time between the starts of windows; null without windows.
         session_gap_seconds (float | None): Time without records after which a session ends; null without sessions.
+        join_seconds (ViewRevisionOutJoinSeconds): For how long in event time a record of each stream waits for those
+            that match it; empty without a join.
         aggregates (list[str]): Aggregates, and the partial aggregates that rows store.
         stopped (bool): No batch follows until the view is put, or paused and resumed.
         failure (str): Why the last batch failed; empty if it did not.
@@ -42,6 +45,7 @@ class ViewRevisionOut:
     window_seconds: float | None
     step_seconds: float | None
     session_gap_seconds: float | None
+    join_seconds: ViewRevisionOutJoinSeconds
     aggregates: list[str]
     stopped: bool
     failure: str
@@ -70,6 +74,8 @@ class ViewRevisionOut:
         session_gap_seconds: float | None
         session_gap_seconds = self.session_gap_seconds
 
+        join_seconds = self.join_seconds.to_dict()
+
         aggregates = self.aggregates
 
         stopped = self.stopped
@@ -94,6 +100,7 @@ class ViewRevisionOut:
                 "window_seconds": window_seconds,
                 "step_seconds": step_seconds,
                 "session_gap_seconds": session_gap_seconds,
+                "join_seconds": join_seconds,
                 "aggregates": aggregates,
                 "stopped": stopped,
                 "failure": failure,
@@ -109,6 +116,7 @@ class ViewRevisionOut:
         from ..models.view_column_out import ViewColumnOut  # noqa: PLC0415
         from ..models.view_progress_out import ViewProgressOut  # noqa: PLC0415
         from ..models.view_report_out import ViewReportOut  # noqa: PLC0415
+        from ..models.view_revision_out_join_seconds import ViewRevisionOutJoinSeconds  # noqa: PLC0415
 
         d = dict(src_dict)
         revision = d.pop("revision")
@@ -143,6 +151,8 @@ class ViewRevisionOut:
 
         session_gap_seconds = _parse_session_gap_seconds(d.pop("session_gap_seconds"))
 
+        join_seconds = ViewRevisionOutJoinSeconds.from_dict(d.pop("join_seconds"))
+
         aggregates = cast(list[str], d.pop("aggregates"))
 
         stopped = d.pop("stopped")
@@ -173,6 +183,7 @@ class ViewRevisionOut:
             window_seconds=window_seconds,
             step_seconds=step_seconds,
             session_gap_seconds=session_gap_seconds,
+            join_seconds=join_seconds,
             aggregates=aggregates,
             stopped=stopped,
             failure=failure,

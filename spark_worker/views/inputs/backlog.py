@@ -18,18 +18,19 @@ from storage.domain import limits
 from storage.domain.errors import MillstreamError
 from storage.domain.names import StreamName
 from storage.domain.streams.lineage import FULLY_READ
+from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import ShardRead, StreamRead
-from storage.domain.views.progress import ViewRevision
+from storage.domain.views.progress import FollowedStream, ViewRevision
 from storage.streams.seek import positions_since
 
 
 class BatchRecords(NamedTuple):
-    """Records of a batch: those of a read, and others as columns.
+    """Records of a batch: those of a read of each stream, and others as columns.
 
-    The positions of the read are behind both.
+    Others are those of the only stream; the positions of its read are behind both.
     """
 
-    read: StreamRead
+    reads: Sequence[StreamRead]
     columns: Sequence[pa.RecordBatch] = ()
 
 
@@ -46,7 +47,7 @@ async def with_backlog(
     """
     shards = [shard for shard in read.shards if _has_more(shard, read.positions)]
     if not shards:
-        return BatchRecords(read)
+        return BatchRecords([read])
     positions, columns = dict(read.positions), list[pa.RecordBatch]()
     for shard in shards:
         first = shard.next_offset
@@ -58,20 +59,30 @@ async def with_backlog(
         async for batch, next_offset in _pages(storage, stream, shard, end, size_max):
             columns.append(raw_batch(shard.shard, batch))
             positions[shard.shard] = next_offset
-    return BatchRecords(replace(read, positions=positions), columns)
+    return BatchRecords([replace(read, positions=positions)], columns)
 
 
 async def first_positions(
-    storage: Storage, stream: StreamName, revision: ViewRevision, created_at_ms: int
+    storage: Storage, namespace: str, revision: ViewRevision, created_at_ms: int
+) -> list[dict[int, int]]:
+    """Return where a revision starts in each stream: later ones as the first of the view."""
+    return [
+        await _first_positions(storage, namespace, one, created_at_ms) for one in revision.streams
+    ]
+
+
+async def _first_positions(
+    storage: Storage, namespace: str, followed: FollowedStream, created_at_ms: int
 ) -> dict[int, int]:
-    """Return where a revision starts: a later one of a view as the first one did."""
-    since = revision.query.input.start_time_ms
+    if followed.input.start is StartAt.EARLIEST:
+        return {}
+    since = followed.input.start_time_ms
     return await positions_since(
         storage.record_reader,
         storage.catalog,
-        stream,
+        StreamName(followed.input.stream, namespace),
         created_at_ms if since is None else since,
-        revision.stream_id,
+        followed.progress.stream_id or None,
     )
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from spark_worker.views.failure import ViewFailed
+from spark_worker.views.inputs.reads import has_news
 from spark_worker.views.planning.plans import Plans, analyzed
-from spark_worker.views.planning.prepared import TableParser
+from spark_worker.views.planning.prepared import RowsParser
 from spark_worker.views.planning.records import TABLE
-from spark_worker.views.step import ViewFailed, has_news
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.errors import StreamRecreated
@@ -97,7 +98,7 @@ class ParsedTables:
         self._plans = plans
         self._parsed: dict[tuple[StreamName, str], tuple[int, Any]] = {}
 
-    def rows(self, table: StreamTable, columns: str, parser: TableParser) -> Any:
+    def rows(self, table: StreamTable, columns: str, parser: RowsParser) -> Any:
         """Return the rows of a table with declared columns, for a local relation."""
         place = table.stream, columns
         version, rows = self._parsed.get(place, (-1, None))
@@ -106,7 +107,7 @@ class ParsedTables:
             self._parsed[place] = table.version, rows
         return rows
 
-    def _parse(self, table: StreamTable, parser: TableParser) -> Any:
+    def _parse(self, table: StreamTable, parser: RowsParser) -> Any:
         raw = analyzed(self._spark.createDataFrame(table.arrow())).data()
         parsed = self._plans.frame(
             self._plans.over(parser.template, self._plans.rows(raw))

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+if TYPE_CHECKING:
+    from ..models.view_as_of_joined_additional_property import (
+        ViewAsOfJoinedAdditionalProperty,
+    )
+
+
+T = TypeVar("T", bound="ViewAsOfJoined")
+
+
+@_attrs_define
+class ViewAsOfJoined:
+    """Positions in the other stream of a join, by its name in the query; empty without a join."""
+
+    additional_properties: dict[str, ViewAsOfJoinedAdditionalProperty] = _attrs_field(
+        init=False, factory=dict
+    )
+
+    def to_dict(self) -> dict[str, Any]:
+
+        field_dict: dict[str, Any] = {}
+        for prop_name, prop in self.additional_properties.items():
+            field_dict[prop_name] = prop.to_dict()
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.view_as_of_joined_additional_property import (
+            ViewAsOfJoinedAdditionalProperty,  # noqa: PLC0415
+        )
+
+        d = dict(src_dict)
+        view_as_of_joined = cls()
+
+        additional_properties = {}
+        for prop_name, prop_dict in d.items():
+            additional_property = ViewAsOfJoinedAdditionalProperty.from_dict(prop_dict)
+
+            additional_properties[prop_name] = additional_property
+
+        view_as_of_joined.additional_properties = additional_properties
+        return view_as_of_joined
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> ViewAsOfJoinedAdditionalProperty:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: ViewAsOfJoinedAdditionalProperty) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,1 @@
+"""Inputs of views: what their streams and tables have."""

@@ -1,0 +1,71 @@
+"""Parsed records of a join in Arrow: which are late, which are buffered, and their counts."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_worker.views.executor import ShardStats
+from storage.domain.views.plan import ViewPlan
+from storage.domain.views.progress import FollowedStream
+from storage.domain.views.view import BadPolicy
+from storage.parquet.record_schema import US_PER_MS
+
+
+def least_times_ms(plan: ViewPlan, watermark_ms: int | None) -> dict[str, int | None]:
+    """Return the event time of each stream from which on its records can match others.
+
+    `watermark_ms`: that of the rows; None before the first record.
+    """
+    return {
+        name: None if watermark_ms is None else watermark_ms + plan.join_delay_ms - join_waits_ms
+        for name, join_waits_ms in plan.join_waits_ms.items()
+    }
+
+
+def since(records: pa.Table, least_ms: int | None) -> pa.Table:
+    """Return the parsed records with this event time or a later one."""
+    return records if least_ms is None else records.filter(_is_since(records, least_ms))
+
+
+def admitted(records: pa.Table, followed: FollowedStream, least_ms: int | None) -> pa.Table:
+    """Return the parsed records of a batch that are not late, and not left out as unreadable."""
+    if followed.input.on_bad is BadPolicy.SKIP:
+        records = records.filter(pc.invert(records.column("_bad")))
+    return since(records, least_ms)
+
+
+def shard_stats(records: pa.Table, least_ms: int | None) -> dict[int, ShardStats]:
+    """Count the parsed records of each shard of a batch."""
+    late = pa.repeat(False, records.num_rows)
+    if least_ms is not None:
+        late = pc.invert(_is_since(records, least_ms))
+    counted = pa.table(
+        {
+            "shard": records.column("shard"),
+            "late": pc.cast(late, pa.int64()),
+            "bad": pc.cast(records.column("_bad"), pa.int64()),
+            "time_us": _times_us(records),
+        }
+    ).group_by("shard")
+    totals = counted.aggregate(
+        [([], "count_all"), ("late", "sum"), ("bad", "sum"), ("time_us", "max")]
+    )
+    return {
+        row["shard"]: ShardStats(
+            row["count_all"], row["late_sum"], row["bad_sum"], row["time_us_max"] // US_PER_MS
+        )
+        for row in totals.to_pylist()
+    }
+
+
+def first_offsets(records: pa.Table, least_ms: int | None) -> dict[int, int]:
+    """Return the first offset of each shard among the records since an event time."""
+    totals = since(records, least_ms).group_by("shard").aggregate([("offset", "min")])
+    return {row["shard"]: row["offset_min"] for row in totals.to_pylist()}
+
+
+def _is_since(records: pa.Table, least_ms: int) -> pa.ChunkedArray:
+    return pc.greater_equal(_times_us(records), least_ms * US_PER_MS)
+
+
+def _times_us(records: pa.Table) -> pa.ChunkedArray:
+    return pc.cast(records.column("event_time"), pa.int64())
