@@ -68,7 +68,7 @@ def run(
     Ctrl-C stops waiting, not the query.
     """
     relations: dict[str, Row] = {}
-    add_relations(relations, "stream", streams)
+    add_relations(relations, "stream", streams, "--from")
     for relation in relations.values():
         relation["columns"] = relation["columns"] or columns
         relation |= fields(

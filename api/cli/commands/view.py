@@ -11,7 +11,14 @@ from api.cli.descriptions.back_tests import describe_view_job, start_view_job, w
 from api.cli.descriptions.problems import view_problems
 from api.cli.descriptions.sections import Section, describe, settings_section
 from api.cli.grammar.parsers import StreamPosition
-from api.cli.io.sql_options import SqlFile, SqlText, Tables, add_relations, query_text
+from api.cli.io.sql_options import (
+    Joined,
+    SqlFile,
+    SqlText,
+    Tables,
+    add_relations,
+    query_text,
+)
 from api.cli.io.view_sinks import (
     SINKS,
     EmitChoice,
@@ -54,7 +61,10 @@ BACK_TESTS = table(
     *(Column(f"result.{name}", name) for name in ("records", "added", "removed", "changed")),
     Column("created_at", "created"),
 )
-PLANNED = ("output", "key", "window_seconds", "step_seconds", "session_gap_seconds", "aggregates")
+PLANNED = (
+    *("output", "key", "window_seconds", "step_seconds", "session_gap_seconds", "join_seconds"),
+    "aggregates",
+)
 WAIT_S = 20
 OUTCOME = (
     *("state", "stopped", "failure", "revision", "progress", "building", "former", "report"),
@@ -97,6 +107,7 @@ def _configuration(
         str | None,
         option("--columns", "Columns of the JSON data, such as 'page string, ms bigint'.", "DDL"),
     ] = None,
+    joined: Joined = None,
     tables: Tables = None,
     event_time: Annotated[
         str | None, option("--event-time", "Column with the event time.", "COLUMN")
@@ -162,6 +173,7 @@ def _configuration(
         into=sinks,
     )
     relations = {relation: read}
+    add_relations(relations, "stream", joined, "--join")
     add_relations(relations, "table", tables)
     return {"sql": query_text(sql, sql_file), "from": relations, **configured}
 
@@ -207,8 +219,8 @@ def list_views(cli: Terminal, prefix: Prefix = "") -> None:
 
 
 def _with_stream(view: Row) -> Row:
-    [stream] = [one["stream"] for one in view["from"].values() if "stream" in one]
-    return {**view, "stream": stream}
+    streams = [one["stream"] for one in view["from"].values() if "stream" in one]
+    return {**view, "stream": ", ".join(streams)}
 
 
 @verb(view, "show", examples=["millstream view show page-clicks"])

@@ -21,6 +21,15 @@ Tables = Annotated[
     ),
 ]
 
+Joined = Annotated[
+    list[str] | None,
+    option(
+        "--join",
+        "Stream that the query joins, and columns of its data: s=shipments:'id int'.",
+        "NAME=STREAM[:DDL]",
+    ),
+]
+
 
 def query_text(sql: str, file: Path | None) -> str:
     """Return the query of an argument or of a file; `-` is standard input."""
@@ -31,15 +40,17 @@ def query_text(sql: str, file: Path | None) -> str:
     return read_text_file(file or Path("-"), "query").strip()
 
 
-def add_relations(relations: dict[str, Row], kind: str, options: Sequence[str] | None) -> None:
-    """Add the relations of options such as `u=users:plan string`, which are of one kind.
+def add_relations(
+    relations: dict[str, Row], kind: str, options: Sequence[str] | None, flag: str = ""
+) -> None:
+    """Add the relations of an option such as `u=users:plan string`, which are of one kind.
 
     A view has no columns.
     """
     for text in options or ():
         name, equals, source = text.partition("=")
         source, colon, columns = source.partition(":")
-        hint = "--from" if kind == "stream" else f"--{kind}"
+        hint = flag or f"--{kind}"
         if not (name and equals and source) or (colon and kind == "view"):
             forms = "NAME=VIEW" if kind == "view" else "NAME=STREAM, or NAME=STREAM:COLUMNS"
             raise typer.BadParameter(f"write {forms}", param_hint=hint)
