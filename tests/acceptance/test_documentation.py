@@ -179,6 +179,7 @@ SAID = {
     "docs/tutorials/views.md": (
         '"celsius":26.5,"readings":1',
         '{"plan":"none","clicks":1}',
+        '{"order_id":"o-1","cents":900,"paid":900}',
         '"change":"insert","row":{"card":"4711"',
     ),
     "docs/tutorials/from-sqs.md": ("done: resize 9.png", "resize 10.png", "resize 11.png"),
