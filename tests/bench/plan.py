@@ -462,6 +462,13 @@ VIEW_BATCHES = Row(
     reference="micro-batches of a Structured Streaming query of its own",
     bar=Bar(12),
 )
+VIEW_JOIN = Row(
+    name="view-join",
+    what="compute a batch of 100 records of each of two streams that a view joins, for each second of one processor",
+    unit="batches/s",
+    reference="micro-batches of a Structured Streaming query of the same join",
+    bar=Bar(1),
+)
 VIEW_APPENDS = Row(
     name="view-appends",
     what="append 500 clicks a call to a stream, which 20 views follow",
@@ -612,6 +619,7 @@ ROWS = (
     SOURCE_HOT,
     SOURCE_ARCHIVE,
     VIEW_BATCHES,
+    VIEW_JOIN,
     VIEW_APPENDS,
     VIEW_LATENCY,
     VIEW_ROW,
