@@ -4,7 +4,7 @@ It plans one shape of query, and computes its rows:
 
     select <column>, count(*) as <column> from <relation> group by <column>
 
-A query may end with `order by <count> desc`, and a limit that is ignored; its relation is a stream.
+A join of two streams reads the first one alone. A query may end with `order by <count> desc`, and a limit that is ignored; its relation is a stream.
 """
 
 import asyncio
@@ -23,6 +23,7 @@ from storage.bootstrap import Storage, open_storage
 from storage.concurrency.tasks import end
 from storage.domain.errors import StreamNotFound, StreamRecreated
 from storage.domain.jobs import Job, JobKind, LeaseLost
+from storage.domain.limits import HOUR_MS
 from storage.domain.names import StreamName
 from storage.domain.presence import ProcessRole
 from storage.domain.queries.query import REFUSED_AT, QuerySpec
@@ -83,6 +84,7 @@ def plan_of(query: ViewQuery) -> PlanResult:
             columns=(ViewColumn(column, "string"), ViewColumn(count, "bigint")),
             key=(KeyColumn(column, "string"),),
             aggregates=("count(1)",),
+            join_waits_ms=dict.fromkeys(query.inputs, HOUR_MS) if query.is_join else {},
         )
     )
 

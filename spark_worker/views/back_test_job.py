@@ -128,9 +128,8 @@ class _BackTest:
         if [read.positions for read in reads] == before and not any(map(has_news, reads)):
             return None
         if len(reads) > 1 or self._test.spec.into:
-            return BatchRecords(
-                reads
-            )  # a larger batch has fewer changes for sinks than the view had
+            # a larger batch has fewer changes for sinks than the view had
+            return BatchRecords(reads)
         records_max = limits.VIEW_BACKLOG_RECORDS
         [read], [cap] = reads, caps
         return self._work.call(with_backlog(storage, self._stream, read, records_max, cap))
