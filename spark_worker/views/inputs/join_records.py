@@ -10,14 +10,20 @@ from storage.domain.views.view import BadPolicy
 from storage.parquet.record_schema import US_PER_MS
 
 
+def stream_watermark_ms(plan: ViewPlan, watermark_ms: int | None) -> int | None:
+    """Return the watermark of the streams of a join, behind which that of its rows is."""
+    return None if watermark_ms is None else watermark_ms + plan.join_delay_ms
+
+
 def least_times_ms(plan: ViewPlan, watermark_ms: int | None) -> dict[str, int | None]:
     """Return the event time of each stream from which on its records can match others.
 
     `watermark_ms`: that of the rows; None before the first record.
     """
+    at_ms = stream_watermark_ms(plan, watermark_ms)
     return {
-        name: None if watermark_ms is None else watermark_ms + plan.join_delay_ms - join_waits_ms
-        for name, join_waits_ms in plan.join_waits_ms.items()
+        name: None if at_ms is None else at_ms - wait_ms
+        for name, wait_ms in plan.join_waits_ms.items()
     }
 
 
@@ -27,17 +33,17 @@ def since(records: pa.Table, least_ms: int | None) -> pa.Table:
 
 
 def admitted(records: pa.Table, followed: FollowedStream, least_ms: int | None) -> pa.Table:
-    """Return the parsed records of a batch that are not late, and not left out as unreadable."""
+    """Return the records of a batch that others may match, less unreadable ones to skip."""
     if followed.input.on_bad is BadPolicy.SKIP:
         records = records.filter(pc.invert(records.column("_bad")))
     return since(records, least_ms)
 
 
-def shard_stats(records: pa.Table, least_ms: int | None) -> dict[int, ShardStats]:
-    """Count the parsed records of each shard of a batch."""
+def shard_stats(records: pa.Table, watermark_ms: int | None) -> dict[int, ShardStats]:
+    """Count the parsed records of each shard of a batch, and those behind a watermark."""
     late = pa.repeat(False, records.num_rows)
-    if least_ms is not None:
-        late = pc.invert(_is_since(records, least_ms))
+    if watermark_ms is not None:
+        late = pc.invert(_is_since(records, watermark_ms))
     counted = pa.table(
         {
             "shard": records.column("shard"),

@@ -3,8 +3,9 @@
     buffered + those of a batch ──▶ new ones of the first with all of the second, buffered ones of the first with new ones of the second
                                 ──▶ buffered: those that later records may match
 
-A record is buffered while one that is not late can match it, and is late when none can. So the buffered records depend on the positions
-and the watermark alone: a worker that starts reads them from the log again.
+A record is buffered while one that is not behind the watermark can match it. So the buffered records depend on the positions and the
+watermark alone: a worker that starts reads them from the log again. A record behind the watermark is late: it is counted, and joined with
+those that are still buffered.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,6 +21,7 @@ from spark_worker.views.inputs.join_records import (
     least_times_ms,
     shard_stats,
     since,
+    stream_watermark_ms,
 )
 from spark_worker.views.planning.records import raw_table
 from storage.domain import limits
@@ -74,12 +76,13 @@ class JoinBuffers:
         buffer = self._buffers.pop(revision.revision_id, None)
         if buffer is None or buffer.positions != _positions(revision):
             buffer = self._read_again(parse, revision)
+        late_ms = stream_watermark_ms(revision.plan, revision.progress.watermark_ms)
         sides, stats = dict[str, JoinSide](), list[dict[int, ShardStats]]()
         for followed, table, read in zip(revision.streams, buffer.tables, reads, strict=True):
             least_ms = _least_ms(revision, followed)
             records = {shard.shard: shard.records for shard in read.shards}
             parsed = parse(followed.relation, raw_table(records, None))
-            stats.append(shard_stats(parsed, least_ms))
+            stats.append(shard_stats(parsed, late_ms))
             side = JoinSide(since(table, least_ms), admitted(parsed, followed, least_ms))
             _check_size(followed, side.all_records)
             sides[followed.relation] = side

@@ -203,7 +203,7 @@ async def test_windows_of_pairs_are_final_when_no_pair_can_follow(shop, working)
     assert 0 < len(sent) < len(rows)
 
 
-async def test_record_that_nothing_can_match_is_late(shop, working):
+async def test_late_record_is_joined_with_those_that_wait(shop, working):
     def order(id_: int, at: int) -> Record:
         return replace(record({"id": id_, "page": "a"}, at), key="one shard")
 
@@ -216,14 +216,17 @@ async def test_record_that_nothing_can_match_is_late(shop, working):
         for orders, shipments in (
             ([order(1, 1_000)], [shipment(1, 1_030)]),
             ([order(2, 2_000)], [shipment(2, 2_010)]),  # the watermark is at 1,990
-            ([order(1, 1_920), order(3, 1_935)], [shipment(3, 1_980), shipment(1, 1_960)]),
+            (  # nothing waits for the first and the last of these
+                [order(1, 1_920), order(3, 1_935)],
+                [shipment(3, 1_980), shipment(1, 1_960), shipment(2, 1_995)],
+            ),
         ):
             await traffic.append("o", ORDERS, *orders)
             await traffic.append("s", SHIPMENTS, *shipments)
             page = await traffic.rows()
 
-    assert [json.loads(row)["clicks"] for row in page.rows] == [3]
-    assert page.revision.progress.counts.late == 2
+    assert [json.loads(row)["clicks"] for row in page.rows] == [4]
+    assert page.revision.progress.counts.late == 4
 
 
 async def test_view_with_more_waiting_records_than_a_worker_keeps_stops(shop, working, monkeypatch):
