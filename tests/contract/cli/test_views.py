@@ -262,3 +262,23 @@ def test_tables_are_named_listed_and_checked(client, name):
     assert shown["from"]["u"] == {"table": f"{name}-users", "columns": "plan string, born date"}
     assert [one["stream"] for one in listed] == [name]
     assert [done.code for done in refused] == [2, 2, 2]
+
+
+def test_joined_stream_is_named_listed_and_checked(client, name):
+    for stream in (name, f"{name}-paid"):
+        client.put(f"/v1/streams/{stream}", json={}).raise_for_status()
+    create = ("view", "create", name, name, SQL, "--columns", "page string")
+
+    made = millstream(*create, "--join", f"p={name}-paid:page string, cents int")
+    shown = millstream("view", "show", name, "-o", "json").json
+    listed = millstream("view", "ls", "--prefix", name, "-o", "json").json
+    refused = [millstream(*create, "--join", text) for text in ("p", "p=", "records=users")]
+    millstream("view", "rm", name, "--yes")
+
+    assert made.code == 0, made.err
+    joined = shown["from"]["p"]
+    assert (joined["stream"], joined["columns"]) == (f"{name}-paid", "page string, cents int")
+    assert shown["join_seconds"] == {"p": 3600, "records": 3600}
+    assert [one["stream"] for one in listed] == [f"{name}-paid, {name}"]
+    assert [done.code for done in refused] == [2, 2, 2]
+    assert "--join" in refused[0].err
