@@ -108,11 +108,15 @@ def aligned(reads: Sequence[StreamRead]) -> list[StreamRead]:
 
 
 def _unread_since(shard: ShardRead) -> list[int]:
-    """Return after when records arrived in a shard, or in its children, that were not read."""
+    """Return after when records arrived in a shard, or in its children, that were not read.
+
+    It is not before the records that were: a shard takes records while its children are opened, and a clock may be set back. So the
+    shard that the others wait for is not cut, and each read advances.
+    """
+    read_ms = [each.arrival_ms for each in shard.records]
     if shard.ended:
-        return [child.opened_at_ms for child in shard.children]
-    has_more = shard.records and shard.tip > shard.next_offset
-    return [shard.records[-1].arrival_ms] if has_more else []
+        return [max([child.opened_at_ms, *read_ms]) for child in shard.children]
+    return [max(read_ms)] if read_ms and shard.tip > shard.next_offset else []
 
 
 def _until(read: StreamRead, until_ms: int) -> StreamRead:

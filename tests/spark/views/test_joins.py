@@ -1,5 +1,6 @@
 """Joins of two streams: each pair of records once, whatever is interrupted and restarted."""
 
+import asyncio
 import json
 from collections import Counter
 from functools import partial
@@ -141,8 +142,8 @@ async def test_pairs_are_exact_when_a_batch_is_interrupted(point, shop, working)
             await eventually(partial(has_failed, shop), True)
         finally:
             arm("")
-        await shop.streams.resharder.split(ORDERS, 0, RING_SIZE // 4)
-        await traffic.put()
+        splitting = shop.streams.resharder.split(ORDERS, 0, RING_SIZE // 4)
+        await asyncio.gather(splitting, traffic.put())
         assert totals(await traffic.rows()) == traffic.expected()
     await traffic.put()
     async with working(VIEW_JOBS):  # which reads again what the former worker kept

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from spark_worker.views.inputs.reads import aligned
+from spark_worker.views.inputs.reads import aligned, has_news
 from storage.domain.log.record_batch import Record
 from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import Gap, GapReason, LogRecord, Shard, ShardRead, StreamRead
@@ -66,6 +66,28 @@ def test_children_that_are_not_read_yet_hold_back_the_other_stream():
     assert (arrivals_of(other), other.positions) == ([[4, 6]], {0: 2})
 
 
+def test_records_that_arrived_while_the_children_were_opened_are_read():
+    """A reshard is planned before the shard is closed, which takes records meanwhile."""
+    child = Shard(1, "l1", 0, 1, opened_at_ms=6, closed_at_ms=None, parents=(0,))
+    split, other = aligned(
+        [
+            stream_read(shard_read(0, [5, 7], 2, ended=True, children=(child,))),
+            stream_read(shard_read(0, [6, 7, 8], 3)),
+        ]
+    )
+
+    assert (arrivals_of(split), split.positions) == ([[5, 7]], {0: FULLY_READ})
+    assert (arrivals_of(other), other.positions) == ([[6, 7]], {0: 2})
+
+
+def test_read_advances_when_a_clock_was_set_back():
+    read, other = aligned(
+        [stream_read(shard_read(0, [9, 4], 50)), stream_read(shard_read(0, [5, 10], 2))]
+    )
+
+    assert (arrivals_of(read), arrivals_of(other)) == ([[9, 4]], [[5]])
+
+
 def test_shard_that_is_cut_has_not_ended():
     child = Shard(1, "l1", 0, 1, opened_at_ms=9, closed_at_ms=None, parents=(0,))
     _, cut = aligned(
@@ -117,3 +139,60 @@ def test_streams_are_read_whole_in_the_order_of_arrival(seed):
         ]
         newest = max(records)
         assert min(unread, default=newest) >= newest
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_streams_that_are_split_are_read_to_their_ends(seed):
+    """Each read advances, whatever the clocks say, and no record is read twice."""
+    random = Random(seed)
+    logs = [_Log(random), _Log(random)]
+    while any(log.has_more for log in logs):
+        reads = aligned([log.read() for log in logs])
+        assert any(has_news(read) for read in reads)
+        for log, read in zip(logs, reads, strict=True):
+            log.advance(read)
+
+    assert [log.seen for log in logs] == [log.arrivals for log in logs]
+
+
+class _Log:
+    """A shard that is split, whose children may be opened before its last records arrive."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self.arrivals = [
+            [random.randrange(30) for _ in range(random.randrange(9))] for _ in range(3)
+        ]
+        if random.random() < 0.5:  # clocks go forward
+            self.arrivals = [sorted(each) for each in self.arrivals]
+        self.seen: list[list[int]] = [[], [], []]
+        self._children = tuple(
+            Shard(nth, f"l{nth}", nth, nth, random.randrange(30), None, (0,)) for nth in (1, 2)
+        )
+        self._is_split = False
+
+    @property
+    def has_more(self) -> bool:
+        return not self._is_split or self.seen != self.arrivals
+
+    def read(self) -> StreamRead:
+        shards = [1, 2] if self._is_split else [0]
+        return stream_read(*map(self._read, shards))
+
+    def _read(self, shard: int) -> ShardRead:
+        first, tip = len(self.seen[shard]), len(self.arrivals[shard])
+        end = min(tip, first + self._random.randrange(1, 5))
+        arrivals = self.arrivals[shard][first:end]
+        if shard == 0 and end == tip:
+            return shard_read(0, arrivals, tip, first, ended=True, children=self._children)
+        return shard_read(shard, arrivals, tip, first)
+
+    def advance(self, read: StreamRead) -> None:
+        """Note what a read has, which continues the one before it."""
+        for shard in read.shards:
+            assert [one.offset for one in shard.records][:1] in ([], [len(self.seen[shard.shard])])
+            self.seen[shard.shard] += [one.arrival_ms for one in shard.records]
+            self._is_split |= shard.ended
+            assert read.positions[shard.shard] == (
+                FULLY_READ if shard.ended else len(self.seen[shard.shard])
+            )
