@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from storage.domain.names import QUEUE_PREFIX, STREAM_PREFIX
-from storage.domain.streams.stream import GapReason
 from tests.chaos.checking.findings import Finding, Operations, answers, ok
 from tests.chaos.checking.queues import clock_jumps, meets
 from tests.chaos.checking.webhooks import UNSIGNED
@@ -228,8 +227,7 @@ def route_from_earliest_takes_all(target: str) -> Callable[[Operations], Finding
 def counts_of_routes_add_up(from_earliest: str) -> Callable[[Operations], Finding]:
     """T10: what a route has delivered, dropped, dead-lettered and shadowed are the messages that it takes.
 
-    These have the number of its present revision; of the route that starts at the topic's beginning, all. A fail-over may remove a
-    message that was not acknowledged yet and had been carried: its copy counts.
+    These have the number of its present revision; of the route that starts at the topic's beginning, all.
     """
 
     def check(history: Operations) -> Finding:
@@ -241,21 +239,11 @@ def counts_of_routes_add_up(from_earliest: str) -> Callable[[Operations], Findin
             is_whole = named.value == from_earliest
             of_topic = [seen for topic, seen in taken if topic == route.log]
             expected = sum(is_whole or named.offset in seen.routes for seen in of_topic)
-            most = expected + _removed_at_most(history, route.log)
-            if not expected <= (counted := sum(route.counts.values())) <= most:
+            if (counted := sum(route.counts.values())) != expected:
                 wrong.append(f"{named.value} takes {expected} messages, and counts {counted}")
         return Finding("T10 the counts of a route add up", len(routes), tuple(wrong))
 
     return check
-
-
-def _removed_at_most(history: Operations, topic: str) -> int:
-    """Return how many messages fail-overs may have removed from a topic: none was acknowledged."""
-    gaps = [gap for one in history if one.log == f"topic:{topic}" for gap in one.gaps]
-    if all(gap.reason != GapReason.FAILOVER for gap in gaps):
-        return 0
-    published = [one for one in history if one.kind is Kind.PUBLISH and one.log == topic]
-    return sum(one.outcome is Outcome.UNKNOWN for one in published)
 
 
 def _decided(history: Operations) -> Iterator[tuple[Operation, str, Operation]]:

@@ -9,10 +9,9 @@ from tests.chaos.checking import (
     positions,
     queues,
     streams,
-    topics,
     webhooks,
 )
-from tests.chaos.history import Gap, History, Kind, Outcome, Seen, read_history
+from tests.chaos.history import Gap, History, Kind, Seen, read_history
 from tests.unit.chaos.histories import (
     ANSWERED_REQUESTS,
     COUNTED,
@@ -38,15 +37,12 @@ from tests.unit.chaos.histories import (
     read,
     receive,
     replayed,
-    route_stats,
     send,
-    single_publication,
     standing,
     stats,
     stream_appended,
     stream_deleted,
     stream_read,
-    taken,
 )
 from tests.unit.chaos.topic_violations import TOPIC_VIOLATIONS
 from tests.unit.chaos.violations import OTHER_VIOLATIONS
@@ -186,21 +182,6 @@ def test_unassigned_offsets_may_be_reported_as_gap():
     behind = read(1, ("a", 7), tier="archive", gaps=(Gap(0, 0, 7, "expired"),))
 
     assert streams.tiers_are_contiguous([behind]).holds
-
-
-@pytest.mark.parametrize("outcome", [Outcome.UNKNOWN, Outcome.OK])
-def test_copy_of_a_message_that_a_fail_over_removed_may_be_counted(outcome):
-    """Only of one that was not acknowledged: each other one is in the topic."""
-    history = [
-        taken(9, ("p:1", 0), routes=(1,)),
-        single_publication(2, "p:2", outcome),
-        read(9, log="topic:topic", gaps=(Gap(0, 1, 1_000_000, "failover"),)),
-        route_stats(9, checker.COPIES, 1, delivered=2),
-    ]
-
-    found = topics.counts_of_routes_add_up(checker.LATE)(history)
-
-    assert found.holds is (outcome is Outcome.UNKNOWN)
 
 
 def test_gap_that_the_writer_of_a_recreated_stream_notes_is_no_reading():
