@@ -1095,10 +1095,16 @@ select distinct report
 
 
 -- name: save_topic_positions
--- Each row is checked under its lock: fewer rows than positions come back if another report, or a later router, has stored any.
+-- Under `hold_name` for the topic: no row comes back if another report, or a later router, has stored any, also of other shards.
+-- Earlier versions do not hold the name: a row that they store meanwhile is checked under its lock.
 insert into topic_shards as s (stream_id, shard, position, fence, report)
 select :stream_id, p.shard, p.position, :fence, :report
   from unnest(cast(:shards as integer[]), cast(:positions as bigint[])) as p (shard, position)
+ where not exists (
+       select from topic_shards
+        where stream_id = :stream_id
+          and (fence > :fence or report <> all(cast(:expected as bigint[])))
+       )
     on conflict (stream_id, shard) do update
    set position = excluded.position, fence = excluded.fence, report = excluded.report
  where s.fence <= excluded.fence and s.report = any(cast(:expected as bigint[]))

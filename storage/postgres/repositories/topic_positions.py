@@ -72,6 +72,7 @@ class TopicPositionRows(Repository):
             "expected": list(expected),
         }
         async with self._database.writing(unknown=StorageUnavailable) as session:
+            await session.execute(query("hold_name"), {"name": f"positions of {stream_id}"})
             saved = await session.execute(query("save_topic_positions"), values)
             if len(saved.all()) != len(shards):
                 await session.rollback()

@@ -161,3 +161,22 @@ async def test_counts_add_up_whatever_is_lost(topics, rows, route, begin, seed):
         await rows.store_late()
 
     assert await delivered(topics) == position
+
+
+async def test_late_report_of_other_shards_stores_nothing(topics, rows, route, begin):
+    """After a split no shard of a report is among those that another one has stored."""
+    former = await begin()
+    await former.save(TopicPositions({0: 3}))
+    count(former.counts, route.number, 4)
+    rows.lost = "before"
+    with pytest.raises(StorageUnavailable):
+        await former.save(TopicPositions({1: 2, 2: 2}))
+    rows.lost = ""
+    progress = await begin(fence=2)
+    count(progress.counts, route.number, 2)
+    await progress.save(TopicPositions({0: 5}))
+
+    await rows.store_late()
+
+    assert await delivered(topics) == 2
+    assert progress.is_saved(await rows.read(route.stream_id))
