@@ -169,6 +169,9 @@ class ViewQuery(msgspec.Struct, frozen=True, kw_only=True):
         if self.is_join and self.sources is not SourceMode.NONE:
             detail = "The sources of a row are not tracked in a join of streams"
             faults.append(FieldFault("/sources", detail, "conflict"))
+        if self.is_join and self.late is LatePolicy.DROP:
+            detail = "Late records of a join of streams are counted, and cannot be dropped"
+            faults.append(FieldFault("/late", detail, "conflict"))
         if len(self.tables) > limits.VIEW_TABLES_MAX:
             detail = f"At most {limits.VIEW_TABLES_MAX} tables"
             faults.append(FieldFault("/from", detail, "out_of_range"))

@@ -5,9 +5,11 @@ import pytest
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.streams.start_at import StartAt
-from storage.domain.views.view import ViewInput, ViewQuery, ViewSpec
+from storage.domain.views.sources import SourceMode
+from storage.domain.views.view import LatePolicy, ViewInput, ViewQuery, ViewSpec
 
 INPUT = ViewInput(stream="clicks")
+TWO = {"b": ViewInput(stream="visits"), "a": INPUT}
 
 
 def spec_of(sql="select 1", inputs=None, **options):
@@ -24,6 +26,14 @@ def test_relation_is_the_only_input():
     assert (query.relation, query.input) == ("c", INPUT)
 
 
+def test_first_stream_of_a_join_is_that_of_the_first_name():
+    """Postgres does not keep the order of names."""
+    query = spec_of(inputs=TWO).query
+
+    assert (query.relation, query.input, [*query.joined]) == ("a", INPUT, ["b"])
+    spec_of(inputs=TWO).check()
+
+
 @pytest.mark.parametrize(
     ("spec", "pointer"),
     [
@@ -31,6 +41,8 @@ def test_relation_is_the_only_input():
         (spec_of(sql="x" * (limits.SQL_CHARACTERS_MAX + 1)), "/sql"),
         (spec_of(inputs={"a": INPUT, "b": INPUT, "c": INPUT}), "/from"),
         (ViewSpec(query=ViewQuery(sql="select 1", inputs={})), "/from"),
+        (ViewSpec(query=ViewQuery(sql="select 1", inputs=TWO, late=LatePolicy.DROP)), "/late"),
+        (ViewSpec(query=ViewQuery(sql="select 1", inputs=TWO, sources=SourceMode.RANGE)), "/sources"),
         (spec_of(inputs={"A b": INPUT}), "/from"),
         (spec_of(inputs={"c": ViewInput(stream="a b")}), "/from/c/stream"),
         (spec_of(inputs={"c": ViewInput(stream="s", watermark_ms=-1)}), "/from/c/watermark_seconds"),
