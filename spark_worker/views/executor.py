@@ -3,11 +3,10 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Timer
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql import functions as sf
 
 from spark_worker.views.planning.planner import LOCAL_RELATION, NO_LOCAL_RELATION
 from spark_worker.views.planning.plans import Plans, Source, Template, analyzed
@@ -17,6 +16,7 @@ from spark_worker.views.planning.prepared import (
     ResultKind,
     RowsParser,
 )
+from spark_worker.views.planning.records import narrowed
 from storage.domain import limits
 from storage.domain.views.sources import SourceRange, Sources
 
@@ -63,15 +63,16 @@ class Partials(NamedTuple):
 
 
 class JoinSide(NamedTuple):
-    """Parsed records of one stream of a join: the buffered ones, and those of a batch."""
+    """Parsed records of one stream of a join: the buffered ones, those of a batch, and both."""
 
     buffered: pa.Table
     new: pa.Table
+    all_records: pa.Table
 
-    @property
-    def all_records(self) -> pa.Table:
-        """Both, the buffered ones first."""
-        return pa.concat_tables([self.buffered, self.new]).combine_chunks()
+    @classmethod
+    def of(cls, buffered: pa.Table, new: pa.Table) -> Self:
+        """Return the side, whose records are copied once."""
+        return cls(buffered, new, pa.concat_tables([buffered, new]).combine_chunks())
 
 
 class MergeInput(NamedTuple):
@@ -138,7 +139,8 @@ class Executor:
                 plans.append(self._plans.over(view.partial, source, tables.get(number, {})))
                 if view.sources is not None:
                     plans.append(self._plans.over(view.sources, source, tables.get(number, {})))
-                if counting.setdefault(groups[number], number) == number and view.stats:
+                if counting.setdefault(groups[number], number) == number:
+                    assert view.stats is not None  # that of a join has none, and is not here
                     plans.append(self._plans.over(view.stats, source))
             rows = self._collect(plans)
         results = {number: Partials([], {}, {}) for number in views}
@@ -263,21 +265,14 @@ class Executor:
                 frame.unpersist()
 
     def _parsed(self, parse: Template, table: pa.Table, needed: Collection[str]) -> "DataFrame":
-        """Return parsed records, of whose columns only some have values."""
+        """Return parsed records with null in the columns that are not needed."""
         self._spark.conf.set(*NO_LOCAL_RELATION)
         try:
             raw = self._plans.of_frame(self._spark.createDataFrame(table))
         finally:
             self._spark.conf.set(*LOCAL_RELATION)
         frame = self._plans.frame(self._plans.over(parse, raw))
-        return frame.select(
-            *[
-                sf.col(field.name)
-                if field.name in needed
-                else sf.lit(None).cast(field.dataType).alias(field.name)
-                for field in frame.schema
-            ]
-        )
+        return narrowed(frame, needed)
 
     def _collect(self, plans: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         with self._limited():

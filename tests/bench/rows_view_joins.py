@@ -94,7 +94,7 @@ class JoinView:
             parsed = self._executor.parsed(
                 self._view.joined[followed.relation], raw_table(records, None)
             )
-            sides[followed.relation] = JoinSide(
+            sides[followed.relation] = JoinSide.of(
                 since(self._buffered[followed.relation], least_ms),
                 admitted(parsed, followed, least_ms),
             )

@@ -8,10 +8,11 @@ watermark alone: a worker that starts reads them from the log again. A record be
 those that are still buffered.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from spark_worker.runtime.job_context import JobContext
 from spark_worker.views.executor import JoinSide, ShardStats
@@ -29,7 +30,7 @@ from storage.domain.errors import ShardNotFound
 from storage.domain.names import StreamName
 from storage.domain.replays.replay import OffsetRange
 from storage.domain.streams.lineage import FULLY_READ
-from storage.domain.streams.stream import Gap, GapReason, ShardRead, StreamRead
+from storage.domain.streams.stream import Gap, GapReason, LogRecord, ShardRead, StreamRead
 from storage.domain.views.progress import FollowedStream, ViewRevision
 from storage.streams.record_source import RecordSource
 
@@ -83,7 +84,7 @@ class JoinBuffers:
             records = {shard.shard: shard.records for shard in read.shards}
             parsed = parse(followed.relation, raw_table(records, None))
             stats.append(shard_stats(parsed, late_ms))
-            side = JoinSide(since(table, least_ms), admitted(parsed, followed, least_ms))
+            side = JoinSide.of(since(table, least_ms), admitted(parsed, followed, least_ms))
             _check_size(followed, side.all_records)
             sides[followed.relation] = side
         positions = [read.positions for read in reads]
@@ -96,21 +97,27 @@ class JoinBuffers:
         tables, gaps = list[pa.Table](), 0
         for followed in revision.streams:
             table = parse(followed.relation, raw_table({}, None))
-            for within in self._work.call(self._ranges(followed)):
-                offset = within.first
-                while offset < within.end:
-                    self._work.check()
-                    read = self._work.call(self._read(followed, within, offset))
-                    records = [each for each in read.records if each.offset < within.end]
-                    raw = raw_table({within.shard: records}, None)
-                    parsed = parse(followed.relation, raw)
-                    parsed = admitted(parsed, followed, _least_ms(revision, followed))
-                    table = pa.concat_tables([table, parsed])
-                    _check_size(followed, table)
-                    gaps += _gap(read, OffsetRange(within.shard, offset, within.end))
-                    offset = max(read.next_offset, offset + 1)
+            for shard, records, gap in self._buffered_reads(followed):
+                parsed = parse(followed.relation, raw_table({shard: records}, None))
+                parsed = admitted(parsed, followed, _least_ms(revision, followed))
+                table = pa.concat_tables([table, parsed])
+                _check_size(followed, table)
+                gaps += gap
             tables.append(table)
         return _Buffer(_positions(revision), tables, gaps)
+
+    def _buffered_reads(
+        self, followed: FollowedStream
+    ) -> Iterator[tuple[int, Sequence[LogRecord], int]]:
+        """Yield records among which are the buffered ones: a shard, its records, and a gap."""
+        for within in self._work.call(self._ranges(followed)):
+            offset = within.first
+            while offset < within.end:
+                self._work.check()
+                read = self._work.call(self._read(followed, within, offset))
+                records = [each for each in read.records if each.offset < within.end]
+                yield within.shard, records, _gap(read, replace(within, first=offset))
+                offset = max(read.next_offset, offset + 1)
 
     async def _ranges(self, followed: FollowedStream) -> list[OffsetRange]:
         """Return the offsets among which are the buffered ones of a stream."""

@@ -147,7 +147,8 @@ class ViewPlanner:
                 for column in map(RowsColumn.of, used_columns(view.partial, name))
                 if column is not None
             }
-            template = self.plans.template(narrowed(frame, used))
+            needed = {*used, "event_time", "shard", "offset", "_bad"}
+            template = self.plans.template(narrowed(frame.drop("_late"), needed))
             joined[name] = RowsParser(template, schemas[name])
         return replace(view, joined=joined)
 

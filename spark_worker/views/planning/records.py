@@ -239,19 +239,14 @@ def visible(records: "DataFrame", input_: ViewInput, *, drops_late: bool) -> "Da
     return records.drop("_bad", "_late")
 
 
-def narrowed(records: "DataFrame", used: "Collection[str]") -> "DataFrame":
-    """Return records with null in the columns that are not used.
-
-    Their event times, their places and `_bad` stay.
-    """
-    needed = {*used, "event_time", "shard", "offset", "_bad"}
-    fields = [field for field in records.schema.fields if field.name != "_late"]
+def narrowed(records: "DataFrame", needed: "Collection[str]") -> "DataFrame":
+    """Return records with null in the columns that are not needed."""
     return records.select(
         *[
             sf.col(field.name)
             if field.name in needed
             else sf.lit(None).cast(field.dataType).alias(field.name)
-            for field in fields
+            for field in records.schema
         ]
     )
 
