@@ -63,7 +63,7 @@ class StreamProgress(msgspec.Struct, frozen=True, kw_only=True):
     """Progress of a revision in one of its streams.
 
     `marks`: greatest event time of each shard. `buffered_from`: first offset of each shard whose record waits for those of the other
-    stream of a join. `stream_id`: the stream that the positions belong to; empty before the first batch.
+    stream of a join. `stream_id`: the stream that the positions belong to; empty in a back-test that has read nothing.
     """
 
     positions: dict[int, int] = {}
