@@ -45,6 +45,7 @@ from tests.simulator.schedule import (
     STREAMS,
     TOPICS,
     Profile,
+    fail_one_script,
 )
 from tests.simulator.topic_clients import DEAD, TWICE_ROUTES
 
@@ -53,6 +54,7 @@ class Mutation(NamedTuple):
     """A fault, the profile that finds it, and the invariant that it violates there."""
 
     profile: Profile
+    """With fewer faults than it has, where all of them find the mutation too seldom."""
     invariant: str
     applied: Callable[[], AbstractContextManager[None]]
     likely_seed: int = 0
@@ -250,10 +252,10 @@ def _without_waiting_for_targets() -> Iterator[None]:
 
 MUTATIONS = {
     "returned_without_a_look_at_the_log": Mutation(
-        QUEUE_ROUTES,
+        QUEUE_ROUTES._replace(faults=(fail_one_script,)),
         "T1 an accepted message is in the topic once",
         _returned_without_a_look_at_the_log,
-        likely_seed=65,
+        likely_seed=1,
     ),
     "departures_counted_anew": Mutation(
         QUEUE_ROUTES,
