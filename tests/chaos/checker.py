@@ -63,6 +63,12 @@ PAYMENTS = "payments"
 TALLY = "tally"
 """View of the stream `events`, with a row for each shard."""
 
+PAIRS = "pairs"
+"""View of the pairs of records of two streams whose values end alike, with a row for each ending."""
+
+PAIRED = (VISITS.removeprefix("stream:"), VISIT_COPIES)
+"""The two streams that it joins."""
+
 BY_KEY, BY_SUBJECT = "by-key", "by-subject"
 BY_KEY_STREAM = "by-key.stream"
 SPREADS: Mapping[str, Sequence[spreads.SpreadTarget]] = {
@@ -164,6 +170,7 @@ VIEW_INVARIANTS: tuple[Invariant, ...] = (
     views.rebuild_has_equal_rows(TALLY),
     views.history_is_what_was_read(TALLY),
     views.back_tests_have_the_same_rows(TALLY),
+    views.pairs_are_counted_once(PAIRS, *PAIRED),
 )
 
 ARCHIVE_INVARIANTS: tuple[Invariant, ...] = (

@@ -112,8 +112,8 @@ async def drain(
         await view_clients.note_rows(caller, ends)
 
 
-async def drain_topics(stage: Stage, replaced: str) -> None:
-    """Wait until every copy was made, then empty the targets and read the topics.
+async def drain_topics(stage: Stage, replaced: str, *, views: bool) -> None:
+    """Wait until every copy was made, then empty the targets and read the topics, and the join.
 
     `replaced`: the log of the queue that was deleted and created again.
     """
@@ -131,14 +131,17 @@ async def drain_topics(stage: Stage, replaced: str) -> None:
     await _until_empty(stage, caller, f"route:{NOTICES}.{POSTS}")
     for queue in (ROUTED, REMADE, LEDGER, TWICE, *members("queue"), replaced):
         await _empty(stage, caller, queues, queue)
+    ends: dict[str, dict[int, int]] = {}
     for stream in (COPIES, LATE, VISIT_COPIES, CHOSEN, SHIPPED, *members("stream")):
-        await _ends(streams, stream, [*await streams.shards(stream)])
+        ends[stream] = await _ends(streams, stream, [*await streams.shards(stream)])
     for route in (COPIES, LATE, ROUTED, POSTS, REPLACED, *TWICE_ROUTES, *SPREADS):
         await Topics(caller).note_stats(stage, route)
     for topic in TOPICS:
         log = stream_of(topic)
-        await _ends(streams, log, [*await streams.shards(log)])
+        ends[log] = await _ends(streams, log, [*await streams.shards(log)])
         await _note_taken(stage, caller, topic)
+    if views:
+        await view_clients.note_pairs(caller, ends)
 
 
 async def _topic_lag(caller: Caller, topic: str) -> int:

@@ -1,18 +1,22 @@
-"""Owner of a view of `events`, whose query changes and which is paused at times, where there is a Spark worker.
+"""Owners of views, where there is a Spark worker: of one whose query changes and which is paused at times, and of a join.
 
 events ──▶ tally ──▶ tally.changes     a row for each shard: the number of its records, and the last offset
+
+visits ────────┬──▶ pairs              a row for each ending of values: the number of pairs with it
+visits.copies ─┘
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from random import Random
 from typing import Any
 
 import httpx
 
 from tests.chaos.callers import Caller, Told
-from tests.chaos.checker import TALLY
+from tests.chaos.checker import PAIRED, PAIRS, TALLY
+from tests.chaos.checking.views import ENDING
 from tests.chaos.history import Kind
 from tests.chaos.replay_clients import PATIENCE_S, every_record
 from tests.chaos.requests import send_until_done
@@ -30,6 +34,18 @@ _QUERIES = (
 )
 """Queries with the same rows: a change of them builds another revision."""
 
+_RELATIONS = ("v", "c")
+_JOIN = {
+    "sql": f"select right(v.value, {ENDING}) as ending, count(*) as pairs from v join c "
+    f"on right(v.value, {ENDING}) = right(c.value, {ENDING}) "
+    "and c.event_time between v.event_time - interval 1 hour and v.event_time + interval 1 hour "
+    "group by 1",
+    "from": {
+        relation: {"stream": stream, "watermark_seconds": 3600}
+        for relation, stream in zip(_RELATIONS, PAIRED, strict=True)
+    },
+}
+"""Join in which, in a run of up to an hour, each record waits for all later ones, and none is late."""
 
 _COMPARED = ("exact", "records", "view_records", "added", "removed", "changed")
 
@@ -120,19 +136,44 @@ async def change(stage: Stage, _: str, tally: Tally, chance: Random) -> None:
             await tally.pause("DELETE")
 
 
-async def note_rows(caller: Caller, ends: dict[int, int]) -> None:
+async def join(stage: Stage, _: str, caller: Caller, chance: Random) -> None:
+    """Put the view that joins two streams, which stays as it is."""
+    await _insist(caller, "PUT", f"/views/{PAIRS}", _JOIN)
+    await stage.over.wait()
+
+
+async def note_rows(caller: Caller, ends: Mapping[int, int]) -> None:
     """Record the rows of the view once they include all records, and what its changes add up to."""
-    invoked, rows = caller.history.now(), dict[str, int]()
-    for shard, end in ends.items():
-        path = f"{_PATH}/rows?after={shard}:{end - 1}&wait_seconds={READ_S}&limit=1000"
-        page = (await _insist(caller, "GET", path)).json()
-        rows = {str(row["shard"]): row["records"] for row in page["rows"]}
+    invoked = caller.history.now()
+    last = [f"{shard}:{end - 1}" for shard, end in ends.items()]
+    rows = {str(row["shard"]): row["records"] for row in await _rows(caller, TALLY, last)}
     caller.went_well(Kind.VIEW_ROWS, TALLY, invoked, Told(counts=rows), target=EVENTS)
     sources = {name: n for key in rows for name, n in (await _sources(caller, key)).items()}
     caller.went_well(Kind.VIEW_SOURCES, TALLY, invoked, Told(counts=sources), target=EVENTS)
     await _until_sent(caller)
     caller.went_well(Kind.VIEW_REBUILD, TALLY, invoked, Told(counts=await _rebuilt(caller)))
     caller.went_well(Kind.VIEW_CHANGES, TALLY, invoked, Told(counts=await _summed(caller)))
+
+
+async def note_pairs(caller: Caller, ends: Mapping[str, Mapping[int, int]]) -> None:
+    """Record the rows of the join once they include all records; `ends` are those of each stream."""
+    invoked = caller.history.now()
+    last = [
+        f"{relation}:{shard}:{end - 1}"
+        for relation, stream in zip(_RELATIONS, PAIRED, strict=True)
+        for shard, end in ends[stream].items()
+    ]
+    rows = {row["ending"]: row["pairs"] for row in await _rows(caller, PAIRS, last)}
+    caller.went_well(Kind.VIEW_ROWS, PAIRS, invoked, Told(counts=rows))
+
+
+async def _rows(caller: Caller, view: str, last: Collection[str]) -> list[dict[str, Any]]:
+    """Return the rows of a view, of which there are few, once they include these records."""
+    rows: list[dict[str, Any]] = []
+    for record in last:
+        path = f"/views/{view}/rows?after={record}&wait_seconds={READ_S}&limit=1000"
+        rows = (await _insist(caller, "GET", path)).json()["rows"]
+    return rows
 
 
 async def _sources(caller: Caller, key: str) -> dict[str, int]:

@@ -12,6 +12,7 @@
     posted.fifo FIFO       the same
     posting     group      of `events`, whose records a webhook posts to the same receiver
     tally       view       of `events`, where there is a Spark worker; see `tests.chaos.view_clients`
+    pairs       view       of `visits` and its copies, which it joins; see there too
     again-…     streams    replays of parts of `events`, where there is a Spark worker
     notices     topic      published to, while its routes change; see `tests.chaos.topic_clients`
     by-…        both       members of spreads, which change; see `tests.chaos.spread_clients`
@@ -253,6 +254,7 @@ class Workload:
             await self._run("replayer", Streams, replay)
         if self._has_views:
             await self._run("view-changer", Tally, view_clients.change)
+            await self._run("joiner", lambda caller: caller, view_clients.join)
 
     async def _start_sockets(self) -> None:
         url = self.stage.url
@@ -324,7 +326,7 @@ class Workload:
             views=self._has_views,
         )
         if self._replaced is not None:
-            await drain_topics(self.stage, self._replaced.log)
+            await drain_topics(self.stage, self._replaced.log, views=self._has_views)
         if self._recreation is not None:
             await self._recreation.read_to_the_end()
 

@@ -1,6 +1,6 @@
-"""Invariants of views: V3, V4, V7, V11, V19, V21 and V22."""
+"""Invariants of views: V3, V4, V7, V11, V19, V21, V22 and V23."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 
 from tests.chaos.checking.findings import Finding, Operations, answers, ok
@@ -8,6 +8,9 @@ from tests.chaos.history import READS, Kind
 
 _SAME = {"exact": 1, "added": 0, "removed": 0, "changed": 0}
 """Comparison of equal rows of the same records."""
+
+ENDING = 2
+"""Number of the last characters that the values of a pair have in common."""
 
 
 def rows_count_each_record_once(view: str) -> Callable[[Operations], Finding]:
@@ -95,6 +98,23 @@ def back_tests_have_the_same_rows(view: str) -> Callable[[Operations], Finding]:
     return check
 
 
+def pairs_are_counted_once(view: str, first: str, second: str) -> Callable[[Operations], Finding]:
+    """V23: the rows of a view that joins two streams, one for each ending, count each pair once."""
+
+    def check(history: Operations) -> Finding:
+        records, matches = _endings(history, first), _endings(history, second)
+        expected = {ending: number * matches[ending] for ending, number in records.items()}
+        rows = _counts(history, Kind.VIEW_ROWS, view)
+        wrong = [
+            f"{first} and {second} have {expected.get(ending, 0)} pairs that end with {ending!r}, and {view} counts {rows.get(ending, 0)}"
+            for ending in sorted({*expected, *rows})
+            if rows and expected.get(ending, 0) != rows.get(ending, 0)
+        ]
+        return Finding("V23 a join counts each pair once", sum(rows.values()), tuple(wrong))
+
+    return check
+
+
 def changes_add_up_to_the_rows(view: str) -> Callable[[Operations], Finding]:
     """V11: the changes that a sink of a view got add up to its rows, each after the one before it."""
 
@@ -119,6 +139,16 @@ def _offsets(history: Operations, kind: Kind, view: str) -> dict[int, set[int]]:
         if operation.log in streams:
             offsets[seen.shard].add(seen.offset)
     return offsets
+
+
+def _endings(history: Operations, stream: str) -> Counter[str]:
+    """Count the records of a stream by the ending of their values."""
+    records = {
+        (seen.shard, seen.offset): seen.value
+        for operation, seen in answers(history, *READS)
+        if operation.log == stream
+    }
+    return Counter(value[-ENDING:] for value in records.values())
 
 
 def _counts(history: Operations, kind: Kind, view: str) -> dict[str, int]:

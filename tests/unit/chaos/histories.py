@@ -53,6 +53,7 @@ def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
     REBUILT,
     UNCHANGED,
     TESTED,
+    PAIRED,
 ) = checker.TOPIC_INVARIANTS
 
 
@@ -323,6 +324,11 @@ def view_back_test(**counts: int) -> Operation:
     return op(Kind.VIEW_BACK_TEST, 9, log=checker.TALLY, counts=result | counts)
 
 
+def view_pairs(**counts: int) -> Operation:
+    """The rows of the view of pairs, of which each ending has one."""
+    return op(Kind.VIEW_ROWS, 9, log=checker.PAIRS, counts=counts)
+
+
 COUNTED = [
     view_rebuild(),
     view_back_test(),
@@ -472,5 +478,7 @@ VISITED = [
     read(9, ("v:2", 0), ("v:3", 1), log=checker.VISIT_COPIES),
     read(9, ("v:2", 0), ("v:3", 1), log=checker.SHIPPED),
     read(9, ("v:2", 0), log=checker.CHOSEN),
+    *(read(at, ("v:2", 0), ("v:3", 1), log=checker.PAIRED[0]) for at in (8, 9)),
+    view_pairs(**{":2": 1, ":3": 1}),
 ]
-"""Records of a stream with two routes, of which one takes all."""
+"""Records of a stream with two routes, of which one takes all, and the view of their pairs."""
