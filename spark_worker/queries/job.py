@@ -8,7 +8,7 @@ The Spark jobs are cancelled after the query's time limit, and at its owner's re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from threading import Event, Timer
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -66,15 +66,21 @@ def _refused(work: JobContext, pointer: str, refusal: SqlRefused) -> PermanentFa
 
 @contextmanager
 def _time_limit(work: JobContext, limit_ms: int) -> Iterator[None]:
-    """Cancel the Spark jobs of the block after a time. Raises PermanentFailure then."""
-    spark, is_over = work.spark, Event()
+    """Cancel the Spark jobs of the block after a time. Raises PermanentFailure then.
+
+    They are cancelled again and again: Spark 4 refuses later jobs of a cancelled group, but not the stages that its adaptive execution
+    submits one by one.
+    """
+    spark, is_over, has_ended = work.spark, Event(), Event()
 
     def cancel() -> None:
-        is_over.set()
-        spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(work.group)
+        wait_ms = limit_ms
+        while not has_ended.wait(wait_ms / limits.SECOND_MS):
+            is_over.set()
+            spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(work.group)
+            wait_ms = limits.QUERY_CANCEL_MS
 
-    timer = Timer(limit_ms / limits.SECOND_MS, cancel)
-    timer.start()
+    Thread(target=cancel, name="query time limit", daemon=True).start()
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
@@ -84,7 +90,7 @@ def _time_limit(work: JobContext, limit_ms: int) -> Iterator[None]:
             raise PermanentFailure(f"The query took longer than {seconds:g} seconds.") from error
         raise _failure_of(error) from error
     finally:
-        timer.cancel()
+        has_ended.set()
 
 
 def _failure_of(error: PySparkException | Py4JJavaError) -> Exception:

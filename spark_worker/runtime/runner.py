@@ -183,7 +183,8 @@ class Runner:
     async def _renew_lease(self, work: JobContext) -> None:
         """Renew the lease until cancelled.
 
-        Stops the handler when the lease is lost, or at its owner's request.
+        Stops the handler when the lease is lost, or at its owner's request; with each beat again, since Spark may have submitted stages
+        of the jobs that were cancelled.
         """
         renewed = time.monotonic()
         while True:
@@ -192,7 +193,7 @@ class Runner:
                 requested = await self._storage.jobs.heartbeat(work.claim, work.progress)
             except LeaseLost:
                 await self._stop(work, StopReason.LEASE_LOST)
-                return
+                continue
             except MillstreamError as error:
                 facts = {**_facts(work), "reason": error.detail}
                 logger.warning("job_lease_renewal_failed", extra=facts)
