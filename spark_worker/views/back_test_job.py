@@ -21,7 +21,13 @@ from spark_worker.runtime.job_context import (
 )
 from spark_worker.views.cohorts import has_started
 from spark_worker.views.failure import ViewFailed
-from spark_worker.views.inputs.backlog import BatchRecords, first_positions, with_backlog
+from spark_worker.views.inputs.backlog import (
+    BatchRecords,
+    first_positions,
+    records_until,
+    with_backlog,
+)
+from spark_worker.views.inputs.marks import watermark_beside
 from spark_worker.views.inputs.reads import has_news, read_streams
 from spark_worker.views.processor import BatchProcessor
 from spark_worker.views.step import batch_of, is_final, move_batch, tick_batch
@@ -30,8 +36,7 @@ from storage.domain.errors import StreamNotFound, StreamRecreated
 from storage.domain.jobs import LeaseLost
 from storage.domain.names import StreamName
 from storage.domain.views.plan import ViewBackTestSpec
-from storage.domain.views.progress import FollowedStream, ViewBatch, ViewRevision
-from storage.domain.views.view import ViewInput
+from storage.domain.views.progress import FollowedStream, ViewBatch
 from storage.views.scans import ViewConflict, ViewTooLarge
 
 
@@ -97,10 +102,16 @@ class _BackTest:
         records = self._read()
         if records is None:
             return False
+        if any(map(has_news, records.reads)):
+            self._run(records, started)
+        else:
+            positions = [read.positions for read in records.reads]
+            self._commit(move_batch(self._revision, positions))
+        return True
+
+    def _run(self, records: BatchRecords, started: float) -> None:
+        """Compute and commit a batch of what was read."""
         revision = self._revision
-        if not any(map(has_news, records.reads)):
-            self._commit(move_batch(revision, [read.positions for read in records.reads]))
-            return True
         if reason := self._processor.prepare([revision]).get(revision.revision_id):
             raise PermanentFailure(reason)
         computed = self._processor.compute([revision], records)[revision.revision_id]
@@ -110,14 +121,12 @@ class _BackTest:
             raise TransientFailure(cause_of(computed)) from computed
         batch = batch_of(
             revision,
-            records.reads,
+            records,
             computed,
-            idle=[()] * len(records.reads),
             tables=self._processor.table_positions(revision),
             milliseconds=int((time.monotonic() - started) * limits.SECOND_MS),
         )
         self._commit(batch)
-        return True
 
     def _read(self) -> BatchRecords | None:
         """Read what comes next; None if nothing is left of what the snapshot includes."""
@@ -136,13 +145,15 @@ class _BackTest:
 
     def _end_windows(self) -> None:
         """Advance the watermark to that of the snapshot, and finish the rows that are final."""
-        revision, present = self._revision, self._snapshot.progress.watermark_ms
-        watermark_ms = revision.progress.watermark_ms
+        revision, watermark_ms = self._revision, self._revision.progress.watermark_ms
         if watermark_ms is None:
             return
-        has_same_input = _inputs(revision) == _inputs(self._snapshot)
-        if has_same_input and present is not None and present > watermark_ms:
-            self._commit(tick_batch(revision, present))
+        at_ms = watermark_beside(revision, self._snapshot)
+        if at_ms is not None and at_ms > watermark_ms:
+            if revision.plan.join_preserved:
+                self._run(records_until(revision, at_ms), time.monotonic())
+            else:
+                self._commit(tick_batch(revision, at_ms))
         while not is_final(self._revision.progress):
             self._commit(tick_batch(self._revision, self._revision.progress.watermark_ms or 0))
 
@@ -165,8 +176,3 @@ class _BackTest:
         committing = self._scans.commit_back_test(self._work.claim, self._test.spec, batch)
         progress = self._work.call(committing)
         self._revision = msgspec.structs.replace(self._revision, progress=progress)
-
-
-def _inputs(revision: ViewRevision) -> list[ViewInput]:
-    """Return what decides the watermark of a revision, whatever its query calls it."""
-    return [followed.input for followed in revision.streams]

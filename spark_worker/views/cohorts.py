@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import starmap
 from typing import Any
 
+from spark_worker.views.inputs.marks import watermark_beside
 from spark_worker.views.inputs.reads import Caps
 from storage.domain import limits
 from storage.domain.streams.lineage import FULLY_READ
@@ -56,13 +57,25 @@ class Cohorts:
 
     def _has_caught_up(self, entry: ScanRevision) -> bool:
         revision, cap = entry.revision, self.cap(entry)
-        if not has_started(revision):
+        if not has_started(revision) or self.watermark_behind(entry) is not None:
             return False
         if cap is None:
             return revision.revision_id in self._idle
         return self._both_idle(entry) or all(
             starmap(_is_at, zip(_positions(revision), cap, strict=True))
         )
+
+    def watermark_behind(self, entry: ScanRevision) -> int | None:
+        """Return the watermark that a building revision has to reach, None if it has.
+
+        It is that of the active one, up to which an outer join has rows of records without a match.
+        """
+        revision, active = entry.revision, self._active.get(entry.view.view_id)
+        own_ms = revision.progress.watermark_ms
+        if self.cap(entry) is None or active is None or not revision.plan.join_preserved:
+            return None
+        at_ms = watermark_beside(revision, active)
+        return None if at_ms is None or own_ms is None or own_ms >= at_ms else at_ms
 
     def include_the_same(self, entry: ScanRevision) -> bool:
         """Return whether a revision and the active one of its view include the same records.

@@ -91,7 +91,8 @@ class MergeInput(NamedTuple):
 class Computed(NamedTuple):
     """Result of a batch for one view: its rows, and what they were merged of.
 
-    `stats`: of each stream that it follows. `joined`: the records of a join. `gaps`: those of it that are gone.
+    `stats`: of each stream that it follows. `joined`: the records of a join. `gaps`: those of it that are gone. `expiry_ms`: the
+    watermark at which the next record of an outer join ceases to wait, if one waits.
     """
 
     stats: Sequence[Mapping[int, ShardStats]]
@@ -99,6 +100,7 @@ class Computed(NamedTuple):
     merged: MergeInput
     joined: Mapping[str, JoinSide] = {}
     gaps: int = 0
+    expiry_ms: int | None = None
 
 
 class Contributor(NamedTuple):
@@ -161,28 +163,33 @@ class Executor:
         self,
         view: PreparedView,
         sides: Mapping[str, JoinSide],
+        expired: Mapping[str, pa.Table] = NO_TABLES,
         tables: Mapping[str, Any] = NO_TABLES,
     ) -> Partials:
         """Return the partial aggregates of the pairs that the new records of a join are in.
 
         Each pair is counted in the batch of the later one: a new record of the first stream with all of the second, and a buffered one
-        with the new ones of the second.
+        with the new ones of the second. `expired`: records of the stream that an outer join preserves; those without a match are counted.
         """
         (first, left), (second, right) = sides.items()
         parts = [
-            {first: left.new, second: right.all_records},
-            {first: left.buffered, second: right.new},
+            (view.partial, {first: left.new, second: right.all_records}),
+            (view.partial, {first: left.buffered, second: right.new}),
         ]
-        parts = [part for part in parts if all(table.num_rows for table in part.values())]
+        parts = [(plan, rows) for plan, rows in parts if all(map(len, rows.values()))]
+        if any(map(len, expired.values())):
+            assert view.unmatched is not None
+            every = {name: side.all_records for name, side in sides.items()}
+            parts.append((view.unmatched, {**every, **expired}))
         if not parts:
             return Partials([], {}, {})
         self._choose_codegen(left.all_records.num_rows + right.all_records.num_rows)
         plans = []
-        for part in parts:
+        for plan, records in parts:
             rows = {
-                name: self._rows(table, view.joined[name].schema) for name, table in part.items()
+                name: self._rows(table, view.joined[name].schema) for name, table in records.items()
             }
-            plans.append(self._plans.over(view.partial, None, {**tables, **rows}))
+            plans.append(self._plans.over(plan, None, {**tables, **rows}))
         return Partials([State(*state) for _, _, *state in self._collect(plans)], {}, {})
 
     def parsed(self, parser: RowsParser, records: pa.Table) -> pa.Table:

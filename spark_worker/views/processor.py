@@ -127,12 +127,16 @@ class BatchProcessor:
         if revisions[0].query.is_join:
             [revision] = revisions
             parse = partial(self._session.parsed, revision)
-            batch = self._join_buffers.batch(parse, revision, records.reads)
-            of_batch = self._session.join(revision, batch.sides, self._tables)
-            computed = self._merged(revisions, {revision.revision_id: of_batch})
+            batch = self._join_buffers.batch(parse, revision, records)
+            of_batch = self._session.join(revision, batch, self._tables)
+            [computed] = self._merged(revisions, {revision.revision_id: of_batch}).values()
             return {
-                one: result._replace(stats=batch.stats, joined=batch.sides, gaps=batch.gaps)
-                for one, result in computed.items()
+                revision.revision_id: computed._replace(
+                    stats=batch.stats,
+                    joined=batch.sides,
+                    gaps=batch.gaps,
+                    expiry_ms=batch.expiry_ms,
+                )
             }
         return self._merged(revisions, self._session.partials(revisions, records, self._tables))
 

@@ -25,7 +25,12 @@ from spark_worker.views.cohorts import Cohorts, has_started
 from spark_worker.views.executor import Computed
 from spark_worker.views.failure import ViewFailed
 from spark_worker.views.inputs.activity import ShardActivity
-from spark_worker.views.inputs.backlog import BatchRecords, first_positions, with_backlog
+from spark_worker.views.inputs.backlog import (
+    BatchRecords,
+    first_positions,
+    records_until,
+    with_backlog,
+)
 from spark_worker.views.inputs.reads import Caps, has_news, read_streams, wait_for_records
 from spark_worker.views.processor import BatchProcessor
 from spark_worker.views.step import batch_of, is_final, move_batch, tick_batch
@@ -35,7 +40,7 @@ from storage.domain.errors import StreamNotFound, StreamRecreated
 from storage.domain.jobs import LeaseLost, wait_after_ms
 from storage.domain.names import StreamName, ViewName
 from storage.domain.streams.stream import StreamRead
-from storage.domain.views.progress import ViewBatch
+from storage.domain.views.progress import ViewBatch, ViewRevision
 from storage.views.scans import ScanRevision, ViewConflict, ViewTooLarge
 from storage.views.sinks import OnSent
 
@@ -66,7 +71,8 @@ class _Scan:
     """Scan of one stream.
 
     `_blocked`: when a revision that failed is tried again. `_behind`: views that wait for a sink. `_idle`: revisions that had nothing to
-    read in the last round. `_windows`: ends of the windows that a revision had after a batch.
+    read in the last round. `_windows`: ends of the windows that a revision had after a batch. `_expiries`: watermark at which the next record
+    of an outer join ceases to wait, after a batch.
     """
 
     def __init__(
@@ -84,6 +90,7 @@ class _Scan:
         self._idle: set[str] = set()
         self._cohorts = Cohorts((), self._idle)
         self._windows: dict[str, tuple[int, Windows]] = {}
+        self._expiries: dict[str, tuple[int, int | None]] = {}
         self._batches = 0
 
     def run(self) -> Mapping[str, Any]:
@@ -114,6 +121,7 @@ class _Scan:
         ids = [entry.revision.revision_id for entry in every]
         self._blocked = {entry: until for entry, until in self._blocked.items() if entry in ids}
         self._windows = {entry: ends for entry, ends in self._windows.items() if entry in ids}
+        self._expiries = {entry: at for entry, at in self._expiries.items() if entry in ids}
         self._cohorts = Cohorts(every, self._idle)
         self._processor.keep([entry.revision for entry in every])
         return every
@@ -182,26 +190,32 @@ class _Scan:
             self._activity.note(cohort[0].revision, reads)
         records = self._with_backlog(cohort, reads, caps)
         fault("view.read")
+        self._run(cohort, records, started)
+        return True
+
+    def _run(self, cohort: Sequence[ScanRevision], records: BatchRecords, started: float) -> None:
+        """Compute and commit a batch of what was read."""
         cohort = self._prepared(cohort)
         computed = self._processor.compute([entry.revision for entry in cohort], records)
         fault("view.computed")
-        finish = partial(self._finish, records.reads, computed, started)
+        finish = partial(self._finish, records, computed, started)
         self._work.call(in_batches(cohort, finish, limits.VIEW_TRANSACTIONS_AT_ONCE))
         self._batches += 1
         progress = {"batches": self._batches}
         self._work.call(self._work.storage.jobs.save_progress(self._work.claim, progress))
-        return True
 
     def _with_backlog(
         self, cohort: Sequence[ScanRevision], reads: Sequence[StreamRead], caps: Caps | None
     ) -> BatchRecords:
         """Return the read of a stream with more records behind it, unless a batch has just failed."""
-        if len(reads) > 1 or any(entry.revision.failures for entry in cohort):
-            return BatchRecords(reads)
+        revisions = [entry.revision for entry in cohort]
+        idle = {one.revision_id: self._activity.idle(one) for one in revisions}
+        if len(reads) > 1 or any(revision.failures for revision in revisions):
+            return BatchRecords(reads, idle=idle)
         [read], cap = reads, None if caps is None else caps[0]
         records_max = limits.VIEW_BACKLOG_RECORDS // self._cohorts.count
         reading = with_backlog(self._work.storage, self._stream, read, records_max, cap)
-        return self._work.call(reading)
+        return self._work.call(reading)._replace(idle=idle)
 
     def _prepared(self, cohort: Sequence[ScanRevision]) -> list[ScanRevision]:
         """Return the revisions that can be computed; the others stop."""
@@ -240,26 +254,49 @@ class _Scan:
     # Ticks: batches without records
 
     def _tick(self, entry: ScanRevision) -> bool:
-        """Let the watermark follow the clock while all shards are idle, if a window ends by that.
+        """Let the watermark follow the clock while all shards are idle, if something ends by that.
 
         Also finish what a batch left of its final rows. Returns whether there was a batch.
         """
-        revision = entry.revision
-        progress, plan = revision.progress, revision.plan
-        if not plan.has_windows or progress.watermark_ms is None:
+        revision, progress = entry.revision, entry.revision.progress
+        has_ends = revision.plan.has_windows or revision.plan.join_preserved
+        if not has_ends or progress.watermark_ms is None:
             return False
-        watermark_ms = progress.watermark_ms
-        if is_final(progress):
+        if revision.plan.has_windows and not is_final(progress):
+            self._work.call(self._store(entry, tick_batch(revision, progress.watermark_ms)))
+            return True
+        watermark_ms = self._cohorts.watermark_behind(entry)
+        if watermark_ms is None:
             watermark_ms = self._activity.watermark(revision)
             due_ms = self._next_due(entry) if watermark_ms > progress.watermark_ms else None
             if due_ms is None or watermark_ms < due_ms:
                 return False
-        batch = tick_batch(revision, watermark_ms)
-        self._work.call(self._store(entry, batch))
+        if revision.plan.join_preserved:
+            records = records_until(revision, watermark_ms)
+            self._run([entry], records, time.monotonic())
+        else:
+            self._work.call(self._store(entry, tick_batch(revision, watermark_ms)))
         return True
 
     def _next_due(self, entry: ScanRevision) -> int | None:
-        """Return the watermark at which the next window ends, or its rows are deleted."""
+        """Return the watermark at which the next window or wait of an outer join ends.
+
+        Or that at which the rows of a window are deleted.
+        """
+        ends_ms = []
+        if entry.revision.plan.has_windows:
+            ends_ms.append(self._next_window(entry))
+        if entry.revision.plan.join_preserved:
+            ends_ms.append(self._next_expiry(entry.revision))
+        return min((end for end in ends_ms if end is not None), default=None)
+
+    def _next_expiry(self, revision: ViewRevision) -> int | None:
+        """Return when the next record of an outer join ceases to wait; at once if it is not known."""
+        progress = revision.progress
+        batch, expiry_ms = self._expiries.get(revision.revision_id, (-1, None))
+        return expiry_ms if batch == progress.batch else progress.watermark_ms
+
+    def _next_window(self, entry: ScanRevision) -> int | None:
         revision, progress = entry.revision, entry.revision.progress
         batch, windows = self._windows.get(revision.revision_id, (-1, (None, None)))
         if batch != progress.batch:
@@ -275,7 +312,7 @@ class _Scan:
 
     async def _finish(
         self,
-        reads: Sequence[StreamRead],
+        records: BatchRecords,
         computed: Mapping[str, Computed | Exception],
         started: float,
         entry: ScanRevision,
@@ -288,13 +325,13 @@ class _Scan:
         try:
             batch = batch_of(
                 entry.revision,
-                reads,
+                records,
                 result,
-                idle=self._activity.idle(entry.revision),
                 tables=self._processor.table_positions(entry.revision),
                 milliseconds=int(_since(started) * limits.SECOND_MS),
             )
             await self._store(entry, batch)
+            self._expiries[entry.revision.revision_id] = batch.after.batch, result.expiry_ms
         except (ViewFailed, ViewTooLarge) as error:
             await self._fail(entry, str(error), stop=True)
 

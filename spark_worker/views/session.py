@@ -9,12 +9,12 @@ from spark_worker.views.executor import (
     NO_TABLES,
     Contributor,
     Executor,
-    JoinSide,
     MergedRow,
     Partials,
     State,
 )
 from spark_worker.views.inputs.backlog import BatchRecords
+from spark_worker.views.inputs.joins import JoinBatch
 from spark_worker.views.inputs.tables import ParsedTables, StreamTable
 from spark_worker.views.planning.planner import ViewPlanner
 from spark_worker.views.planning.prepared import PreparedView
@@ -88,12 +88,13 @@ class ViewSession:
     def join(
         self,
         revision: ViewRevision,
-        sides: Mapping[str, JoinSide],
+        batch: JoinBatch,
         tables: Mapping[str, StreamTable] = NO_TABLES,
     ) -> Partials:
         """Return the partial aggregates of a batch of a revision that joins two streams."""
         _, view = self._prepared[revision.revision_id]
-        return self._executor.join(view, sides, self._tables_of(revision, view, tables))
+        of_view = self._tables_of(revision, view, tables)
+        return self._executor.join(view, batch.sides, batch.expired, of_view)
 
     def _over_parsed(self, revision: ViewRevision, number: int) -> PreparedView:
         """Return a prepared view whose plans are over parsed records."""

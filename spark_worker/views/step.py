@@ -1,12 +1,14 @@
 """One batch of a view: from what was read and computed to what is committed."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from spark_worker.views.executor import Computed, MergedRow, MergeInput, ShardStats, State
 from spark_worker.views.failure import ViewFailed
+from spark_worker.views.inputs.backlog import BatchRecords
 from spark_worker.views.inputs.join_records import first_offsets, least_times_ms
+from spark_worker.views.inputs.marks import marks_after, watermark_after
 from storage.domain import limits
 from storage.domain.streams.stream import StreamRead
 from storage.domain.views.final_position import FinalPosition
@@ -21,7 +23,6 @@ from storage.domain.views.progress import (
 )
 from storage.domain.views.row_key import encode_key, key_values
 from storage.domain.views.sources import SourceMode
-from storage.domain.views.watermark import StreamMarks, advance_marks, ended_shards, watermark_of
 
 
 def encoded_keys(states: Sequence[State], columns: Sequence[KeyColumn]) -> dict[bytes, State]:
@@ -31,35 +32,24 @@ def encoded_keys(states: Sequence[State], columns: Sequence[KeyColumn]) -> dict[
 
 def batch_of(
     revision: ViewRevision,
-    reads: Sequence[StreamRead],
+    records: BatchRecords,
     computed: Computed,
     *,
-    idle: Sequence[Collection[int]],
     tables: Mapping[str, Mapping[int, int]],
     milliseconds: int,
 ) -> ViewBatch:
-    """Return what a batch changes.
-
-    `idle`: shards of each stream without records for longer than its `idle_ms`. `tables`: positions of its tables. Raises ViewFailed.
-    """
+    """Return what a batch changes; `tables`: positions of its tables. Raises ViewFailed."""
     before, streams = revision.progress, list[StreamProgress]()
-    marked = list[StreamMarks]()
     counts = before.counts + ViewCounts(gaps=computed.gaps)
-    for followed, read, stats, quiet in zip(
-        revision.streams, reads, computed.stats, idle, strict=True
-    ):
-        newest = {shard: each.newest_ms for shard, each in stats.items()}
-        marks = advance_marks(followed.progress.marks, newest)
-        delay_ms = followed.input.watermark_ms + revision.plan.join_delay_ms
-        ended = ended_shards(marks, read.positions)
-        marked.append(StreamMarks(marks, delay_ms, {*quiet, *ended}))
+    for followed, read, stats in zip(revision.streams, records.reads, computed.stats, strict=True):
         counts += _counts(read, stats)
+        marks = marks_after(followed, stats)
         streams.append(
             StreamProgress(positions=read.positions, marks=marks, stream_id=read.stream_id)
         )
     after = ViewProgress(
         tables={name: dict(positions) for name, positions in tables.items()},
-        watermark_ms=watermark_of(marked, before.watermark_ms),
+        watermark_ms=watermark_after(revision, records, computed.stats),
         batch=before.batch + 1,
         counts=counts,
     )

@@ -24,9 +24,9 @@ class ShardActivity:
             shards = [shard.shard for shard in read.shards if shard.records]
             self._active_at |= {(followed.input.stream, shard): now for shard in shards}
 
-    def idle(self, revision: ViewRevision) -> list[list[int]]:
-        """Return the shards of each stream that had no records for its `idle_ms`."""
-        return [self._idle(followed) for followed in revision.streams]
+    def idle(self, revision: ViewRevision) -> dict[str, list[int]]:
+        """Return the shards of each stream, by its name, that had no records for its `idle_ms`."""
+        return {one.relation: self._idle(one) for one in revision.streams}
 
     def watermark(self, revision: ViewRevision) -> int:
         """Return the watermark that follows the clock, the present one unless all are idle."""

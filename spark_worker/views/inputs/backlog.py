@@ -6,7 +6,7 @@
 Both are one batch. Whatever is not an ordinary record, such as a gap, ends the backlog before it: the next read reports it.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -27,11 +27,14 @@ from storage.streams.seek import positions_since
 class BatchRecords(NamedTuple):
     """Records of a batch: those of a read of each stream, and others as columns.
 
-    Others are those of the only stream; the positions of its read are behind both.
+    Others are those of the only stream; the positions of its read are behind both. `idle`: shards that do not hold back the watermark, by
+    the id of a revision and the name of the stream in its query. `watermark_ms`: watermark that the batch reaches at least.
     """
 
     reads: Sequence[StreamRead]
     columns: Sequence[pa.RecordBatch] = ()
+    idle: Mapping[str, Mapping[str, Collection[int]]] = {}
+    watermark_ms: int | None = None
 
 
 async def with_backlog(
@@ -60,6 +63,13 @@ async def with_backlog(
             columns.append(raw_batch(shard.shard, batch))
             positions[shard.shard] = next_offset
     return BatchRecords([replace(read, positions=positions)], columns)
+
+
+def records_until(revision: ViewRevision, watermark_ms: int) -> BatchRecords:
+    """Return a batch without records, which advances the watermark of a revision."""
+    progress = [followed.progress for followed in revision.streams]
+    reads = [StreamRead([], dict(one.positions), one.stream_id) for one in progress]
+    return BatchRecords(reads, watermark_ms=watermark_ms)
 
 
 async def first_positions(

@@ -23,7 +23,7 @@ def least_times_ms(plan: ViewPlan, watermark_ms: int | None) -> dict[str, int | 
     at_ms = stream_watermark_ms(plan, watermark_ms)
     return {
         name: None if at_ms is None else at_ms - wait_ms
-        for name, wait_ms in plan.join_waits_ms.items()
+        for name, wait_ms in plan.join_buffers_ms.items()
     }
 
 
@@ -37,6 +37,22 @@ def admitted(records: pa.Table, followed: FollowedStream, least_ms: int | None) 
     if followed.input.on_bad is BadPolicy.SKIP:
         records = records.filter(pc.invert(records.column("_bad")))
     return since(records, least_ms)
+
+
+def expired_records(
+    plan: ViewPlan, watermark_ms: int | None, records: pa.Table
+) -> tuple[pa.Table, int | None]:
+    """Return the records of a preserved stream that have ceased to wait, and when the next one does.
+
+    `watermark_ms`, and the one that is returned: that of the rows; None before the first record, and if none waits.
+    """
+    least_ms = least_times_ms(plan, watermark_ms)[plan.join_preserved]
+    if least_ms is None or watermark_ms is None:
+        return records.slice(0, 0), None
+    waiting = _is_since(records, least_ms)
+    first_us = pc.min(_times_us(records.filter(waiting))).as_py()
+    expiry_ms = None if first_us is None else watermark_ms + first_us // US_PER_MS + 1 - least_ms
+    return records.filter(pc.invert(waiting)), expiry_ms
 
 
 def shard_stats(records: pa.Table, watermark_ms: int | None) -> dict[int, ShardStats]:

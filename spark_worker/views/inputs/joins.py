@@ -1,11 +1,12 @@
 """Records of two streams that are joined: those that are buffered, and those of a batch.
 
     buffered + those of a batch ──▶ new ones of the first with all of the second, buffered ones of the first with new ones of the second
+                                ──▶ of an outer join, those that cease to wait and have no match
                                 ──▶ buffered: those that later records may match
 
-A record is buffered while one that is not behind the watermark can match it. So the buffered records depend on the positions and the
-watermark alone: a worker that starts reads them from the log again. A record behind the watermark is late: it is counted, and joined with
-those that are still buffered.
+A record is buffered while one that is not behind the watermark can match it; in an outer join, those of the other stream also while a
+record that they may have matched waits. So the buffered records depend on the positions and the watermark alone: a worker that starts reads
+them from the log again. A record behind the watermark is late: it is counted, and joined with those that are still buffered.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -17,20 +18,23 @@ from msgspec.structs import replace
 from spark_worker.runtime.job_context import JobContext
 from spark_worker.views.executor import JoinSide, ShardStats
 from spark_worker.views.failure import ViewFailed
+from spark_worker.views.inputs.backlog import BatchRecords
 from spark_worker.views.inputs.join_records import (
     admitted,
+    expired_records,
     least_times_ms,
     shard_stats,
     since,
     stream_watermark_ms,
 )
+from spark_worker.views.inputs.marks import watermark_after
 from spark_worker.views.planning.records import raw_table
 from storage.domain import limits
 from storage.domain.errors import ShardNotFound
 from storage.domain.names import StreamName
 from storage.domain.replays.replay import OffsetRange
 from storage.domain.streams.lineage import FULLY_READ
-from storage.domain.streams.stream import Gap, GapReason, LogRecord, ShardRead, StreamRead
+from storage.domain.streams.stream import Gap, GapReason, LogRecord, ShardRead
 from storage.domain.views.progress import FollowedStream, ViewRevision
 from storage.streams.record_source import RecordSource
 
@@ -41,12 +45,15 @@ Parse = Callable[[str, pa.Table], pa.Table]
 class JoinBatch(NamedTuple):
     """Records of a batch by their names in the query, and their counts in the same order.
 
-    `gaps`: buffered records that retention has deleted before a worker read them again.
+    `gaps`: buffered records that retention has deleted before a worker read them again. `expired`: records of the stream that an outer
+    join preserves which cease to wait with the batch; `expiry_ms`: the watermark at which the next one does, if one waits.
     """
 
     sides: Mapping[str, JoinSide]
     stats: Sequence[Mapping[int, ShardStats]]
     gaps: int
+    expired: Mapping[str, pa.Table]
+    expiry_ms: int | None
 
 
 class _Buffer(NamedTuple):
@@ -69,7 +76,7 @@ class JoinBuffers:
         for revision_id in self._buffers.keys() - {*revision_ids}:
             del self._buffers[revision_id]
 
-    def batch(self, parse: Parse, revision: ViewRevision, reads: Sequence[StreamRead]) -> JoinBatch:
+    def batch(self, parse: Parse, revision: ViewRevision, records: BatchRecords) -> JoinBatch:
         """Return the records of a batch with the buffered ones, and buffer both for the next one.
 
         Raises ViewFailed for more than a worker buffers.
@@ -79,18 +86,25 @@ class JoinBuffers:
             buffer = self._read_again(parse, revision)
         late_ms = stream_watermark_ms(revision.plan, revision.progress.watermark_ms)
         sides, stats = dict[str, JoinSide](), list[dict[int, ShardStats]]()
-        for followed, table, read in zip(revision.streams, buffer.tables, reads, strict=True):
+        for followed, table, read in zip(
+            revision.streams, buffer.tables, records.reads, strict=True
+        ):
             least_ms = _least_ms(revision, followed)
-            records = {shard.shard: shard.records for shard in read.shards}
-            parsed = parse(followed.relation, raw_table(records, None))
+            raw = raw_table({shard.shard: shard.records for shard in read.shards}, None)
+            parsed = parse(followed.relation, raw)
             stats.append(shard_stats(parsed, late_ms))
             side = JoinSide.of(since(table, least_ms), admitted(parsed, followed, least_ms))
             _check_size(followed, side.all_records)
             sides[followed.relation] = side
-        positions = [read.positions for read in reads]
+        positions = [read.positions for read in records.reads]
         tables = [side.all_records for side in sides.values()]
         self._buffers[revision.revision_id] = _Buffer(positions, tables)
-        return JoinBatch(sides, stats, buffer.gaps)
+        expired, expiry_ms = dict[str, pa.Table](), None
+        if name := revision.plan.join_preserved:
+            after_ms = watermark_after(revision, records, stats)
+            split = expired_records(revision.plan, after_ms, sides[name].all_records)
+            expired[name], expiry_ms = split
+        return JoinBatch(sides, stats, buffer.gaps, expired, expiry_ms)
 
     def _read_again(self, parse: Parse, revision: ViewRevision) -> _Buffer:
         """Read the buffered records of a revision from its streams."""

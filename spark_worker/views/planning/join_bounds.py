@@ -11,7 +11,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from spark_worker.sql.refusal import SqlRefused
-from spark_worker.views.planning.layers import column_below, is_join_of_streams
+from spark_worker.views.planning.layers import (
+    column_below,
+    is_join_of_streams,
+    preserved_side,
+    streams_of,
+)
 from spark_worker.views.planning.plans import (
     ATTRIBUTE,
     RowsColumn,
@@ -36,11 +41,21 @@ class _Time(NamedTuple):
     plus_us: int
 
 
-def join_waits_ms(plan: Any, times: Mapping[str, int]) -> dict[str, int]:
-    """Return for how long in event time the records of each stream wait for others.
+class JoinBounds(NamedTuple):
+    """For how long in event time the records of each stream wait for others.
 
-    `plan`: optimized plan of the join. `times`: number of the event time among the columns of each stream. Raises SqlRefused for a
-    join without an equality, or without bounds on both sides.
+    `preserved`: the stream whose records without a match are in the rows, empty for none.
+    """
+
+    waits_ms: Mapping[str, int]
+    preserved: str = ""
+
+
+def join_bounds(plan: Any, times: Mapping[str, int]) -> JoinBounds:
+    """Return the bounds of a join of streams.
+
+    `plan`: optimized plan of the join, which is an inner one if a condition excludes rows without a match. `times`: number of the event
+    time among the columns of each stream. Raises SqlRefused for a join without an equality, or without bounds on both sides.
     """
     join = next((node for node in walk(plan) if is_join_of_streams(node)), None)
     if join is None:
@@ -71,7 +86,9 @@ def join_waits_ms(plan: Any, times: Mapping[str, int]) -> dict[str, int]:
             f"a join of streams over more than {days} days is not supported",
             "Use closer bounds of the event times.",
         )
-    return waits_ms
+    side = preserved_side(join)
+    preserved = "" if side is None else "".join(streams_of(children(join)[side]))
+    return JoinBounds(waits_ms, preserved)
 
 
 def _conjuncts(condition: Any) -> Iterator[Any]:

@@ -38,6 +38,7 @@ _PER_RECORD = frozenset(
 _KEEPS_LEFT = frozenset({"INNER", "LEFT OUTER", "LEFT SEMI", "LEFT ANTI"})
 _KEEPS_RIGHT = frozenset({"INNER", "RIGHT OUTER"})
 """Joins that keep no row of the other side, by the side that reads the records."""
+_JOINS_OF_STREAMS = frozenset({"INNER", "CROSS", "LEFT OUTER", "RIGHT OUTER"})
 _TIME_WINDOW, _SESSION = "spark.timeWindow", "spark.sessionWindow"
 """Marks of the analyzer, in the metadata of attributes."""
 _NOUNS = {
@@ -166,17 +167,26 @@ def column_below(plan: Any, attribute_id: int) -> str:
 
 def reads_records(node: Any) -> bool:
     """Return whether a plan reads the records of a batch, and not tables alone."""
-    return any(class_name(one) == RELATION and not is_table(one) for one in walk(node))
+    return not all(map(is_table, _relations(node)))
 
 
 def streams_of(node: Any) -> set[str]:
     """Return the joined streams that a plan reads."""
-    return {rows_of(one) for one in walk(node) if class_name(one) == RELATION and not is_table(one)}
+    return {rows_of(one) for one in _relations(node) if not is_table(one)}
+
+
+def _relations(node: Any) -> list[Any]:
+    return [one for one in walk(node) if class_name(one) == RELATION]
 
 
 def is_join_of_streams(node: Any) -> bool:
     """Return whether a node joins records with records."""
     return class_name(node) == "Join" and all(map(reads_records, children(node)))
+
+
+def preserved_side(join: Any) -> int | None:
+    """Return the number of the child whose records are in the rows without a match, or None."""
+    return {"LEFT OUTER": 0, "RIGHT OUTER": 1}.get(str(join.joinType().sql()))
 
 
 def _check_input(node: Any) -> None:
@@ -204,8 +214,10 @@ def _check_joined(node: Any, joined: Collection[str]) -> None:
         kind = str(node.joinType().sql())
         if left & right:
             raise NotIncremental("a join of more than two streams")
-        if kind not in ("INNER", "CROSS"):
+        if kind not in _JOINS_OF_STREAMS:
             raise NotIncremental(f"a {kind.lower()} join of streams")
+        if preserved_side(node) is not None and any(map(is_table, _relations(node))):
+            raise NotIncremental(f"a {kind.lower()} join of streams that are joined with a table")
         for part in parts:
             _check_input(part)
         return

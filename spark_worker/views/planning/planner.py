@@ -144,7 +144,9 @@ class ViewPlanner:
         for name, frame in parsed.items():
             used = {
                 schemas[name].names[column.number]
-                for column in map(RowsColumn.of, used_columns(view.partial, name))
+                for template in (view.partial, view.unmatched)
+                if template is not None
+                for column in map(RowsColumn.of, used_columns(template, name))
                 if column is not None
             }
             needed = {*used, "event_time", "shard", "offset", "_bad"}

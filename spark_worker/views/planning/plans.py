@@ -129,6 +129,7 @@ class Plans:
         self._local_relation = logical.LocalRelation
         self._project = logical.Project
         self._alias = jvm.org.apache.spark.sql.catalyst.expressions.Alias
+        self._join_type = jvm.org.apache.spark.sql.catalyst.plans.JoinType
         self._union = logical.Union
         self._classic = jvm.org.apache.spark.sql.classic
         self._to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
@@ -149,15 +150,23 @@ class Plans:
 
         return Column(self._classic.ExpressionUtils.column(expression))
 
-    def substitute(self, expression: Any, replacement: Callable[[Any], Any | None]) -> Any:
-        """Return an expression with parts replaced, from the outside in."""
-        replaced = replacement(expression)
+    def substitute(self, node: Any, replacement: Callable[[Any], Any | None]) -> Any:
+        """Return an expression or a plan with parts replaced, from the outside in."""
+        replaced = replacement(node)
         if replaced is not None:
             return replaced
-        parts = children(expression)
+        parts = children(node)
         if not parts:
-            return expression
-        return self._with_children(expression, [self.substitute(one, replacement) for one in parts])
+            return node
+        return self._with_children(node, [self.substitute(one, replacement) for one in parts])
+
+    def joined(self, join: Any, kind: str, left: Any, right: Any) -> Any:
+        """Return the join of two plans by the condition of another join."""
+        return join.copy(left, right, self._join_type.apply(kind), join.condition(), join.hint())
+
+    def empty(self, plan: Any) -> Any:
+        """Return a plan without rows that has the columns of another one."""
+        return self._local_relation(plan.output(), self._no_items, False, self._none)
 
     def optimized(self, frame: "DataFrame") -> Any:
         """Return the optimized plan of a data frame."""

@@ -1,6 +1,7 @@
 """Prepared view: the plans that its batches run, over relations that each batch fills.
 
     records ──▶ partial   kind, view, key, state, window end      one row for each key of the batch
+            ──▶ unmatched     the same, of records without a match   only in an outer join
             ──▶ stats     … shard, its counts and newest event time
             ──▶ sources   … key, shard with first and last offset   only if the query tracks them
             ──▶ contributors   key, shard, offset   one row for each record that sources are made of
@@ -24,8 +25,9 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 from spark_worker.sql.refusal import SqlRefused
 from spark_worker.sql.sizes import WindowCall
 from spark_worker.views.planning.aggregates import PartialAggregate, partial_of
-from spark_worker.views.planning.join_bounds import join_waits_ms
+from spark_worker.views.planning.join_bounds import join_bounds
 from spark_worker.views.planning.layers import Layers, record_columns, uses_window
+from spark_worker.views.planning.outer_joins import pairs, unmatched
 from spark_worker.views.planning.outputs import AGGREGATE, NotStorable, Outputs
 from spark_worker.views.planning.plans import (
     JSON,
@@ -81,12 +83,14 @@ class PreparedView:
     `counted`: views with an equal one parse the same records equally, and have equal stats of them. `parse`: None for plans over raw
     records; else `needed` are the columns of parsed ones that a batch uses. `sources` and `contributors`: None unless the query tracks
     the sources of its rows. `tables` parse the records of the query's tables, and `joined` those of the streams that it joins: then
-    `partial` is over the rows of these, and there are no `stats`.
+    `partial` is over the rows of these, and there are no `stats`. `unmatched`: partial aggregates of records of an outer join whose wait
+    has ended, if nothing matches them; None for others.
     """
 
     plan: ViewPlan
     partial: Template
     merge: Template
+    unmatched: Template | None = None
     parse: Template | None = None
     needed: frozenset[str] = frozenset()
     stats: Template | None = None
@@ -190,10 +194,16 @@ def prepare_join(
     The parsers of its rows are not among them.
     """
     place = _arrival_order_of_pairs(plans, layers, streams)
-    prepared, _ = _prepared(plans, layers, place, window, number)
     times = {name: schema.names.index("event_time") for name, schema in streams.items()}
-    waits_ms = join_waits_ms(plans.optimized(plans.frame(layers.input)), times)
-    return replace(prepared, plan=msgspec.structs.replace(prepared.plan, join_waits_ms=waits_ms))
+    bounds = join_bounds(plans.optimized(plans.frame(layers.input)), times)
+    inputs = [pairs(plans, layers.input)]
+    if bounds.preserved:
+        inputs.append(unmatched(plans, layers.input))
+    prepared, _ = _prepared(plans, layers, place, window, number, inputs=inputs)
+    plan = msgspec.structs.replace(
+        prepared.plan, join_waits_ms=bounds.waits_ms, join_preserved=bounds.preserved
+    )
+    return replace(prepared, plan=plan)
 
 
 def _prepared(
@@ -202,11 +212,16 @@ def _prepared(
     place: "Column | None",
     window: WindowCall | None,
     number: int,
+    *,
+    inputs: Sequence[Any] = (),
 ) -> tuple[PreparedView, StructType]:
-    """Return a view with its plan, `partial` and `merge`; and the type of its key."""
+    """Return a view with its plan, `partial` and `merge`; and the type of its key.
+
+    `inputs`: plans that have the rows of the input together: of `partial`, and of `unmatched`.
+    """
     groupings = _groupings(layers)
     aggregates = _Aggregates(plans, layers, place)
-    partial = _partial(plans, layers, groupings, aggregates)
+    partial = _partial(plans, layers.input, layers.window, groupings, aggregates)
     key_type = _struct(partial, "k")
     state_type = _struct(partial, "p")
     merged = _merged(partial.sparkSession, aggregates, key_type, state_type, number)
@@ -225,13 +240,23 @@ def _prepared(
         "window_end_ms",
         sf.when(sf.col("visible"), sf.to_json(outputs.row(), JSON)).alias("row"),
     )
-    encoded = partial.select(
-        *_label(ResultKind.STATE, number),
-        _json_of("k", key_type).alias("key"),
-        _json_of("p", state_type).alias("state"),
-        "window_end_ms",
+    partials = [_partial(plans, one, layers.window, groupings, aggregates) for one in inputs]
+    encoded = [
+        one.select(
+            *_label(ResultKind.STATE, number),
+            _json_of("k", key_type).alias("key"),
+            _json_of("p", state_type).alias("state"),
+            "window_end_ms",
+        )
+        for one in partials or [partial]
+    ]
+    first, *others = map(plans.template, encoded)
+    view = PreparedView(
+        plan=plan,
+        partial=first,
+        unmatched=others[0] if others else None,
+        merge=plans.template(merge),
     )
-    view = PreparedView(plan=plan, partial=plans.template(encoded), merge=plans.template(merge))
     return view, key_type
 
 
@@ -281,15 +306,19 @@ def _arrival_order_of_pairs(
 
 
 def _partial(
-    plans: Plans, layers: Layers, groupings: Sequence[Any], aggregates: _Aggregates
+    plans: Plans,
+    records: Any,
+    window: Any | None,
+    groupings: Sequence[Any],
+    aggregates: _Aggregates,
 ) -> "DataFrame":
-    """Return the partial aggregates of records: `k…`, `p…` and `window_end_ms`."""
+    """Return the partial aggregates of the rows of a plan: `k…`, `p…` and `window_end_ms`."""
     end = sf.lit(None).cast("timestamp")
-    if layers.window is not None:
-        end = plans.column(layers.window)["end"]
+    if window is not None:
+        end = plans.column(window)["end"]
     window_end = sf.max(sf.unix_millis(end)).alias("window_end_ms")
     keys = [plans.column(one).alias(f"k{nth}") for nth, one in enumerate(groupings)]
-    return plans.frame(layers.input).groupBy(*keys).agg(*aggregates.partials(), window_end)
+    return plans.frame(records).groupBy(*keys).agg(*aggregates.partials(), window_end)
 
 
 def _sources(

@@ -31,7 +31,8 @@ class ViewPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     `key`: the grouping expressions in the order of the query, the window last. `window_ms`: length and step of the windows in event time;
     `session_gap_ms`: time without records after which a session ends. A query has one of them, or none. `aggregates`: the aggregates as Spark writes them, with the partial aggregates that rows store.
-    `join_waits_ms`: of each stream of a join, for how long in event time its records wait for those that match them.
+    `join_waits_ms`: of each stream of a join, for how long in event time its records wait for those that match them. `join_preserved`: in a
+    left or right join, the stream whose records without a match are in the rows, once their wait has ended; empty for an inner join.
     """
 
     columns: tuple[ViewColumn, ...]
@@ -40,6 +41,7 @@ class ViewPlan(msgspec.Struct, frozen=True, kw_only=True):
     session_gap_ms: int | None = None
     aggregates: tuple[str, ...] = ()
     join_waits_ms: Mapping[str, int] = {}
+    join_preserved: str = ""
 
     @property
     def has_windows(self) -> bool:
@@ -50,6 +52,20 @@ class ViewPlan(msgspec.Struct, frozen=True, kw_only=True):
     def join_delay_ms(self) -> int:
         """Return by how much a join holds back the watermark of its rows; 0 without one."""
         return max(self.join_waits_ms.values(), default=0)
+
+    @property
+    def join_buffers_ms(self) -> Mapping[str, int]:
+        """Return for how long in event time the records of each stream of a join are buffered.
+
+        Those of the other stream are needed until the wait of each record that is preserved has ended, which shows whether it has matched.
+        """
+        if not self.join_preserved:
+            return self.join_waits_ms
+        total_ms = sum(self.join_waits_ms.values())
+        return {
+            name: wait_ms if name == self.join_preserved else total_ms
+            for name, wait_ms in self.join_waits_ms.items()
+        }
 
 
 class SqlRefusal(msgspec.Struct, frozen=True):

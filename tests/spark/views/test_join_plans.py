@@ -47,6 +47,16 @@ QUERIES = {
     "table": f"select u.plan, count(*) n from a join b {ON} left join u on u.key = a.person group by 1",
     "explode": f"select t, count(*) n from (select a.page, b.page other from a join b {ON}) lateral view explode(array(page, other)) as t group by t",
     "records": f"select a.key, count(b.value) n, min(b.offset + a.shard) o, max(b.arrival_time) t from a join b {ON} group by 1",
+    "left": f"select a.page, count(*) n, count(b.person) pairs, sum(b.ms) ms, sum(a.ms) own from a left join b {ON} group by 1",
+    "right": f"select b.page, count(*) n, count(a.person) pairs, sum(b.ms + a.ms) ms, max(b.offset) o from a right join b {ON} group by 1",
+    "left in order": f"select a.page, max_by(b.page, b.ms) p, count(distinct b.page) d, min(b.event_time) t from b right join a {ON} group by 1",
+    "without a match": f"select a.page, count(*) n, min(a.event_time) t from a left join b {ON} where b.offset is null group by 1",
+    "conditions": f"select a.page, count(*) n, count(b.ms) m from a left join b {ON} and a.ok and b.ms > 20 where a.ms > 10 group by 1",
+    "left subqueries": f"with x as (select *, ms * 2 twice from b where ok) select a.person, count(*) n, sum(coalesce(b.twice, -1)) s from (select * from a where ms > 5) a left join x b {ON} group by 1",
+    "left window": f"select window(a.event_time, '10 minutes').start s, count(*) n, count_if(b.key is null) alone from a left join b {ON} group by 1",
+    "left session": f"select a.page, session_window(a.event_time, '4 minutes') w, count(*) n, count(b.ms) m from a left join b {ON} group by 1, 2",
+    "left table": f"select u.plan, count(*) n, count(b.ms) m from a left join b {ON} left join u on u.key = coalesce(b.person, a.person) group by 1",
+    "left explode": f"select t, count(*) n from (select a.page, b.page other from a left join b {ON}) lateral view explode(array(page, other)) as t group by t",
     "having": f"select a.page, count(*) n from a join b {ON} group by 1 having count(*) > 20",
 }
 PLACE = "greatest(a.arrival_time, b.arrival_time), a.arrival_time, a.shard, a.offset, b.arrival_time, b.shard, b.offset"
@@ -82,7 +92,9 @@ REFUSED = {
     "select a.page, count(*) n from a join b on a.person = b.person and b.at between a.at and a.at + interval 1 hour group by 1": "bounds of their event times",
     "select a.page, count(*) n from a join b on a.person = b.person and b.event_time between a.event_time and a.event_time + interval 31 days group by 1": "more than 30 days",
     "select a.page, count(*) n from a join b on a.event_time between b.event_time and b.event_time + interval 1 minute group by 1": "without an equality",
-    f"select a.page, count(*) n from a left join b {ON} group by 1": "a left outer join of streams",
+    f"select u.plan, count(*) n from a join u on u.key = a.person left join b {ON} group by 1": "a left outer join of streams that are joined with a table",
+    f"select a.page, count(*) n from a left anti join b {ON} group by 1": "a left anti join of streams",
+    "select a.page, count(*) n from a left join b on a.person = b.person where b.event_time is null or b.event_time between a.event_time and a.event_time + interval 1 minute group by 1": "bounds of their event times",
     f"select a.page, count(*) n from a full join b {ON} group by 1": "a full outer join of streams",
     f"select a.page, count(*) n from a left semi join b {ON} group by 1": "a left semi join of streams",
     f"select a.page, count(*) n from a join b {ON} join a c on c.person = a.person group by 1": "more than two streams",
@@ -112,13 +124,17 @@ class _View:
     def _parsed(self, name: str, records: dict[int, list[LogRecord]]) -> pa.Table:
         return self._executor.parsed(self._prepared.joined[name], raw_table(records, None))
 
-    def add(self, batch: Mapping[str, dict[int, list[LogRecord]]]) -> None:
-        """Add the records of a batch."""
+    def add(
+        self, batch: Mapping[str, dict[int, list[LogRecord]]], *, is_last: bool = False
+    ) -> None:
+        """Add the records of a batch, with which all cease to wait if it is the last."""
         sides = {
             name: JoinSide.of(self._buffered[name], self._parsed(name, records))
             for name, records in sorted(batch.items())
         }
-        partials = self._executor.join(self._prepared, sides, self._tables)
+        preserved = self._prepared.plan.join_preserved
+        expired = {preserved: sides[preserved].all_records} if preserved and is_last else {}
+        partials = self._executor.join(self._prepared, sides, expired, self._tables)
         self._buffered = {name: side.all_records for name, side in sides.items()}
         merge = self._with_stored(partials)
         [merged] = self._executor.merge({0: self._prepared}, {0: merge.states}).values()
@@ -181,6 +197,7 @@ def test_rows_equal_the_join_of_all_records(planner, executor, name):
     batches = [split(random, one) for one in records.values()]
     for own, other in zip_longest(*batches, fillvalue=dict[int, list[LogRecord]]()):
         view.add({"a": own, "b": other})
+    view.add({"a": {}, "b": {}}, is_last=True)
 
     seen = parsed_table(planner.spark.createDataFrame(table.arrow()), parsed_columns(TABLE_COLUMNS))
     seen.createOrReplaceTempView("u")
@@ -193,6 +210,22 @@ def test_rows_equal_the_join_of_all_records(planner, executor, name):
     assert len(rows) == len(expected) > 0
     for row, other_row in zip(rows, expected, strict=True):
         assert same(row, other_row), (row, other_row)
+
+
+PRESERVED = {
+    f"from a left join b {ON}": "a",
+    f"from a right join b {ON}": "b",
+    f"from a join b {ON}": "",
+    f"from a left join b {ON} where b.ms > 5": "",
+    f"from a left join b {ON} where b.ms is null": "a",
+}
+
+
+@pytest.mark.parametrize("relation", PRESERVED)
+def test_stream_is_preserved_unless_a_condition_excludes_its_rows(planner, relation):
+    plan = planner.prepare(query(f"select a.page, count(*) n {relation} group by 1")).plan
+
+    assert plan.join_preserved == PRESERVED[relation]
 
 
 @pytest.mark.parametrize("bounds", WAITS_MS)

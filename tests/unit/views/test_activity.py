@@ -44,13 +44,13 @@ def test_shard_is_idle_after_idle_time_without_records():
     activity = ShardActivity(clock)
     clock.seconds += 50
     activity.note(REVISION, [read(1)])
-    assert activity.idle(REVISION) == [[]]
+    assert activity.idle(REVISION) == {"c": []}
 
     clock.seconds += 11
 
-    assert activity.idle(REVISION) == [[0]]
+    assert activity.idle(REVISION) == {"c": [0]}
     clock.seconds += 50
-    assert activity.idle(REVISION) == [[0, 1]]
+    assert activity.idle(REVISION) == {"c": [0, 1]}
 
 
 def test_read_without_records_is_no_activity():
@@ -60,7 +60,7 @@ def test_read_without_records_is_no_activity():
 
     activity.note(REVISION, [StreamRead([ShardRead(0, [], 6, 0, 6, 0)], {}, "s")])
 
-    assert activity.idle(REVISION) == [[0, 1]]
+    assert activity.idle(REVISION) == {"c": [0, 1]}
 
 
 def test_watermark_stays_while_one_shard_is_active():

@@ -53,6 +53,33 @@ def entry(state: RevisionState, positions: Mapping[int, int], **fields) -> ScanR
     return ScanRevision(VIEW, replace(revision, **fields))
 
 
+OUTER_JOIN = ViewPlan(columns=(), key=(), join_waits_ms={"c": 1_000, "d": 0}, join_preserved="c")
+
+
+def at_watermark(state: RevisionState, watermark_ms: int, plan: ViewPlan, **fields) -> ScanRevision:
+    progress = ViewProgress(positions={0: 5}, batch=1, watermark_ms=watermark_ms)
+    return entry(state, {}, progress=progress, plan=plan, **fields)
+
+
+@pytest.mark.parametrize(
+    ("plan", "watermark_ms", "behind"),
+    [
+        (OUTER_JOIN, 7_000, 9_000),
+        (OUTER_JOIN, 9_000, None),
+        (replace(OUTER_JOIN, join_waits_ms={"c": 1_500, "d": 0}), 7_000, 8_500),
+        (replace(OUTER_JOIN, join_preserved=""), 7_000, None),
+    ],
+)
+def test_rebuilt_outer_join_reaches_the_watermark_of_the_active_one(plan, watermark_ms, behind):
+    active = at_watermark(RevisionState.ACTIVE, 9_000, OUTER_JOIN)
+    building = at_watermark(RevisionState.BUILDING, watermark_ms, plan)
+    cohorts = Cohorts([active, building], [])
+
+    assert cohorts.watermark_behind(building) == behind
+    assert cohorts.watermark_behind(active) is None
+    assert cohorts.caught_up() == ([] if behind else [building])
+
+
 class Log:
     """A stream of shards that are split and merged, read as `RecordReader.read` does."""
 
