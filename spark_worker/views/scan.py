@@ -122,6 +122,7 @@ class _Scan:
         self._blocked = {entry: until for entry, until in self._blocked.items() if entry in ids}
         self._windows = {entry: ends for entry, ends in self._windows.items() if entry in ids}
         self._expiries = {entry: at for entry, at in self._expiries.items() if entry in ids}
+        self._activity.keep(ids)
         self._cohorts = Cohorts(every, self._idle)
         self._processor.keep([entry.revision for entry in every])
         return every
@@ -186,8 +187,8 @@ class _Scan:
         reads = self._read(cohort, caps)
         if not any(map(has_news, reads)):
             return False
-        if caps is None:  # of a revision that is built, the records are old
-            self._activity.note(cohort[0].revision, reads)
+        for entry in cohort:
+            self._activity.note(entry.revision, reads)
         records = self._with_backlog(cohort, reads, caps)
         fault("view.read")
         self._run(cohort, records, started)

@@ -10,8 +10,10 @@ from msgspec.structs import replace
 
 from storage.bootstrap import Storage
 from storage.domain import limits
+from storage.domain.log.record_batch import Record
 from storage.domain.streams.stream import StreamSpec
 from storage.domain.views.sink import ViewSink
+from storage.domain.views.view import LatePolicy
 from storage.views.engine import ViewStatus
 from tests.conditions import eventually
 from tests.spark.views.test_scan import (
@@ -31,6 +33,7 @@ from tests.spark.views.test_scan import (
     until,
 )
 
+MINUTES = "select window(event_time, '1 minute').start s, count(*) n from c group by 1"
 UPPER = "select upper(page) as page, count(*) as clicks from c group by 1"
 
 
@@ -83,6 +86,35 @@ async def test_rebuild_is_compared_at_the_same_records_under_load(clicks, workin
         await eventually(partial(has_sent_all, clicks), True)
 
     assert by_page(page) == some.expected == await summed(clicks)
+
+
+async def test_rebuild_over_idle_shards_waits_for_each(clicks, working, monkeypatch):
+    """Records of a shard are not late because those of another one were read first."""
+    monkeypatch.setattr(limits, "VIEW_BACKLOG_RECORDS", 0)
+
+    def at(key: str, second: int) -> Record:
+        return Record(b'{"page": "a"}', key=key, event_time_ms=second * 1_000)
+
+    shards = {}
+    for key in "abcdefgh":
+        shards[next(iter(await put_clicks(clicks, at(key, 1_000))))] = key
+    [quick, slow] = shards.values()
+    offsets = await put_clicks(clicks, at(quick, 99_000))
+    for second in range(1_000, 2_000 + limits.READ_RECORDS_MAX, 500):
+        records = [at(slow, one) for one in range(second, second + 500)]
+        offsets |= await put_clicks(clicks, *records)
+    dropping = spec(MINUTES, watermark_ms=1_000, idle_ms=1_000)
+    dropping = replace(dropping, query=replace(dropping.query, late=LatePolicy.DROP))
+    async with working(VIEW_JOBS):
+        await clicks.views.put(VIEW, dropping)
+        counts = (await rows_at(clicks, offsets)).revision.progress.counts
+        await asyncio.sleep(1.5)
+        await clicks.views.rebuild(VIEW)
+        await until(clicks, VIEW, has_revision(2))
+        active = (await clicks.views.status(VIEW)).active
+
+    assert counts.late == active.progress.counts.late == 0
+    assert (active.report.added, active.report.removed, active.report.changed) == (0, 0, 0)
 
 
 async def test_rollback_returns_to_the_former_rows_under_load(clicks, working):

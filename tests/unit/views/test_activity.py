@@ -63,6 +63,20 @@ def test_read_without_records_is_no_activity():
     assert activity.idle(REVISION) == {"c": [0, 1]}
 
 
+def test_revision_that_is_built_has_times_of_its_own():
+    clock = Clock()
+    activity = ShardActivity(clock)
+    building = replace(REVISION, revision_id="b", state=RevisionState.BUILDING)
+    clock.seconds += 61
+
+    activity.note(building, [read(0)])
+
+    assert activity.idle(building) == {"c": [1]}
+    assert activity.idle(REVISION) == {"c": [0, 1]}
+    activity.keep(["r"])
+    assert activity.idle(building) == {"c": [0, 1]}
+
+
 def test_watermark_stays_while_one_shard_is_active():
     clock = Clock()
     activity = ShardActivity(clock)
