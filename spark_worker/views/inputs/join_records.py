@@ -42,7 +42,7 @@ def admitted(records: pa.Table, followed: FollowedStream, least_ms: int | None) 
 def expired_records(
     plan: ViewPlan, watermark_ms: int | None, records: pa.Table
 ) -> tuple[pa.Table, int | None]:
-    """Return the records of a preserved stream that have ceased to wait, and when the next one does.
+    """Return the preserved records that have ceased to wait, and when the next one does.
 
     `watermark_ms`, and the one that is returned: that of the rows; None before the first record, and if none waits.
     """
