@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 
 _CONTEXT = re.compile(r"\(line (\d+), position (\d+)\)|line (\d+),? pos(?:ition)? (\d+)")
 _ALTERNATIVE = (
-    "Write one group by over filters and projections of the stream and its joins with tables, and "
-    "filters and projections over its result."
+    "Write one group by over filters and projections of a stream, or of a join, left join or right join of two, "
+    "and their joins with tables, and filters and projections over its result."
 )
 
 for _logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
