@@ -99,7 +99,8 @@ class JoinView:
                 admitted(parsed, followed, least_ms),
             )
         partials = self._executor.join(self._view, sides)
-        stored = [self._states[one.key] for one in partials.states if one.key in self._states]
+        keys = {one.key for one in partials.states}  # both parts of the join may have one
+        stored = [self._states[key] for key in keys if key in self._states]
         [rows] = self._executor.merge({0: self._view}, {0: [*partials.states, *stored]}).values()
         self._states |= {row.key: State(row.key, row.state) for row in rows}
         self._buffered = {name: side.all_records for name, side in sides.items()}
