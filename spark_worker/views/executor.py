@@ -179,17 +179,21 @@ class Executor:
         parts = [(plan, rows) for plan, rows in parts if all(map(len, rows.values()))]
         if any(map(len, expired.values())):
             assert view.unmatched is not None
-            every = {name: side.all_records for name, side in sides.items()}
-            parts.append((view.unmatched, {**every, **expired}))
+            preserved = {name: side.all_records for name, side in sides.items()}
+            parts.append((view.unmatched, {**preserved, **expired}))
         if not parts:
             return Partials([], {}, {})
         self._choose_codegen(left.all_records.num_rows + right.all_records.num_rows)
-        plans = []
-        for plan, records in parts:
-            rows = {
-                name: self._rows(table, view.joined[name].schema) for name, table in records.items()
-            }
-            plans.append(self._plans.over(plan, None, {**tables, **rows}))
+        every = {id(table): (name, table) for _, part in parts for name, table in part.items()}
+        rows = {
+            key: self._rows(table, view.joined[name].schema) for key, (name, table) in every.items()
+        }
+        plans = [
+            self._plans.over(
+                plan, None, {**tables, **{name: rows[id(table)] for name, table in part.items()}}
+            )
+            for plan, part in parts
+        ]
         return Partials([State(*state) for _, _, *state in self._collect(plans)], {}, {})
 
     def parsed(self, parser: RowsParser, records: pa.Table) -> pa.Table:
@@ -233,10 +237,27 @@ class Executor:
             self._spark.conf.set("spark.sql.codegen.factoryMode", mode)
             self._generates_code = generates
 
-    def _rows(self, table: pa.Table, schema: "StructType") -> Any:
-        """Return parsed records as rows that the JVM has."""
+    def _rows(self, table: pa.Table, schema: "StructType") -> Source:
+        """Return the source of parsed records.
+
+        Many are read from Arrow by the tasks: as rows of a relation, which is a part of the plan, they would be in the heap several times.
+        """
         visible = table.select(schema.names).combine_chunks()
-        return analyzed(self._spark.createDataFrame(visible, schema=schema)).data()
+        if visible.nbytes > limits.VIEW_RELATION_BYTES_MAX:
+            return self._plans.of_frame(self._frame(visible, schema))
+        return self._plans.rows(
+            analyzed(self._spark.createDataFrame(visible, schema=schema)).data()
+        )
+
+    def _frame(self, table: pa.Table, schema: "StructType | None" = None) -> "DataFrame":
+        """Return a data frame whose rows are not a part of the plan."""
+        self._spark.conf.set(*NO_LOCAL_RELATION)
+        try:
+            if schema is None:
+                return self._spark.createDataFrame(table)
+            return self._spark.createDataFrame(table, schema=schema)
+        finally:
+            self._spark.conf.set(*LOCAL_RELATION)
 
     def _relation(self, table: pa.Table) -> Source:
         """Return the source of a table's rows, which are a part of the plan."""
@@ -273,11 +294,7 @@ class Executor:
 
     def _parsed(self, parse: Template, table: pa.Table, needed: Collection[str]) -> "DataFrame":
         """Return parsed records with null in the columns that are not needed."""
-        self._spark.conf.set(*NO_LOCAL_RELATION)
-        try:
-            raw = self._plans.of_frame(self._spark.createDataFrame(table))
-        finally:
-            self._spark.conf.set(*LOCAL_RELATION)
+        raw = self._plans.of_frame(self._frame(table))
         frame = self._plans.frame(self._plans.over(parse, raw))
         return narrowed(frame, needed)
 

@@ -4,13 +4,13 @@ stream ──▶ read to its end before each batch ──▶ key ─▶ data ─
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from spark_worker.views.failure import ViewFailed
 from spark_worker.views.inputs.reads import has_news
-from spark_worker.views.planning.plans import Plans, analyzed
+from spark_worker.views.planning.plans import Plans, Source, analyzed
 from spark_worker.views.planning.prepared import RowsParser
 from spark_worker.views.planning.records import TABLE
 from storage.bootstrap import Storage
@@ -96,23 +96,22 @@ class ParsedTables:
     def __init__(self, spark: "SparkSession", plans: Plans) -> None:
         self._spark = spark
         self._plans = plans
-        self._parsed: dict[tuple[StreamName, str], tuple[int, Any]] = {}
+        self._parsed: dict[tuple[StreamName, str], tuple[int, Source]] = {}
 
-    def rows(self, table: StreamTable, columns: str, parser: RowsParser) -> Any:
-        """Return the rows of a table with declared columns, for a local relation."""
+    def rows(self, table: StreamTable, columns: str, parser: RowsParser) -> Source:
+        """Return the rows of a table with declared columns."""
         place = table.stream, columns
-        version, rows = self._parsed.get(place, (-1, None))
-        if version != table.version:
-            rows = self._parse(table, parser)
-            self._parsed[place] = table.version, rows
-        return rows
+        if place not in self._parsed or self._parsed[place][0] != table.version:
+            self._parsed[place] = table.version, self._parse(table, parser)
+        return self._parsed[place][1]
 
-    def _parse(self, table: StreamTable, parser: RowsParser) -> Any:
+    def _parse(self, table: StreamTable, parser: RowsParser) -> Source:
         raw = analyzed(self._spark.createDataFrame(table.arrow())).data()
         parsed = self._plans.frame(
             self._plans.over(parser.template, self._plans.rows(raw))
         ).toArrow()
-        return analyzed(self._spark.createDataFrame(parsed, schema=parser.schema)).data()
+        frame = self._spark.createDataFrame(parsed, schema=parser.schema)
+        return self._plans.rows(analyzed(frame).data())
 
     def keep(self, streams: set[StreamName]) -> None:
         """Forget the rows of all other streams."""

@@ -26,10 +26,10 @@ JSON = {
 _SELECTING = frozenset({"Project", "Aggregate", "Expand"})
 """Nodes that name the columns of their child which they use."""
 _ROWS = re.compile(r"_([st])_(\w+)_(\d+)", re.ASCII)
-_NO_ROWS: Mapping[str, Any] = {}
 
 Source = Callable[["Template"], Any]
-"""Returns the plan that replaces the relation of the records."""
+"""Returns the plan that replaces a relation."""
+_NO_ROWS: Mapping[str, Source] = {}
 
 
 def table_column(table: str, number: int) -> str:
@@ -197,7 +197,7 @@ class Plans:
         return lambda relation: self._local_relation(relation.output, data, False, self._none)
 
     def over(
-        self, template: Template, source: Source | None, rows: Mapping[str, Any] = _NO_ROWS
+        self, template: Template, source: Source | None, rows: Mapping[str, Source] = _NO_ROWS
     ) -> Any:
         """Return the plan of a template over the records of a source, and rows by their names.
 
@@ -205,7 +205,7 @@ class Plans:
         """
         if template.output is not None:
             if template.rows:
-                return self.rows(rows[template.rows])(template)
+                return rows[template.rows](template)
             assert source is not None
             return source(template)
         if not template.below:

@@ -24,6 +24,7 @@ from spark_worker.views.planning.records import (
     visible,
 )
 from spark_worker.views.sessions import merge_sessions, session_keys
+from storage.domain import limits
 from storage.domain.streams.stream import LogRecord
 from storage.domain.views.row_key import encode_key, key_values
 from storage.domain.views.view import ViewInput, ViewQuery, ViewTable
@@ -184,6 +185,18 @@ def at_once(
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_rows_equal_the_join_of_all_records(planner, executor, name):
+    check_rows(planner, executor, name)
+
+
+@pytest.mark.parametrize("name", ["left", "list", "table"])
+def test_rows_are_equal_where_the_tasks_read_the_records(planner, executor, name, monkeypatch):
+    monkeypatch.setattr(limits, "VIEW_RELATION_BYTES_MAX", 0)
+
+    check_rows(planner, executor, name)
+
+
+def check_rows(planner: ViewPlanner, executor: Executor, name: str) -> None:
+    """Compare the rows of batches with Spark's own evaluation over all records."""
     random = Random(name)
     asked = query(QUERIES[name])
     prepared = planner.prepare(asked)
