@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import msgspec
 import pyarrow as pa
 
-from spark_worker.views.planning.planner import LOCAL_RELATION, NO_LOCAL_RELATION
 from spark_worker.views.planning.plans import Plans, Source, Template, analyzed
 from spark_worker.views.planning.prepared import (
     STATES,
@@ -238,26 +237,8 @@ class Executor:
             self._generates_code = generates
 
     def _rows(self, table: pa.Table, schema: "StructType") -> Source:
-        """Return the source of parsed records.
-
-        Many are read from Arrow by the tasks: as rows of a relation, which is a part of the plan, they would be in the heap several times.
-        """
-        visible = table.select(schema.names).combine_chunks()
-        if visible.nbytes > limits.VIEW_RELATION_BYTES_MAX:
-            return self._plans.of_frame(self._frame(visible, schema))
-        return self._plans.rows(
-            analyzed(self._spark.createDataFrame(visible, schema=schema)).data()
-        )
-
-    def _frame(self, table: pa.Table, schema: "StructType | None" = None) -> "DataFrame":
-        """Return a data frame whose rows are not a part of the plan."""
-        self._spark.conf.set(*NO_LOCAL_RELATION)
-        try:
-            if schema is None:
-                return self._spark.createDataFrame(table)
-            return self._spark.createDataFrame(table, schema=schema)
-        finally:
-            self._spark.conf.set(*LOCAL_RELATION)
+        """Return the source of parsed records."""
+        return self._plans.arrow(table.select(schema.names).combine_chunks(), schema)
 
     def _relation(self, table: pa.Table) -> Source:
         """Return the source of a table's rows, which are a part of the plan."""
@@ -294,7 +275,7 @@ class Executor:
 
     def _parsed(self, parse: Template, table: pa.Table, needed: Collection[str]) -> "DataFrame":
         """Return parsed records with null in the columns that are not needed."""
-        raw = self._plans.of_frame(self._frame(table))
+        raw = self._plans.of_frame(self._plans.arrow_frame(table))
         frame = self._plans.frame(self._plans.over(parse, raw))
         return narrowed(frame, needed)
 

@@ -35,7 +35,7 @@ class ViewSession:
         self.spark = spark
         self._planner = ViewPlanner(spark)
         self._executor = Executor(self._planner.spark, self._planner.plans)
-        self._parsed = ParsedTables(self._planner.spark, self._planner.plans)
+        self._parsed = ParsedTables(self._planner.plans)
         self._prepared: dict[str, tuple[int, PreparedView]] = {}
         self._parsing_once: dict[str, PreparedView] = {}
         self._next = 0

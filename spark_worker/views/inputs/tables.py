@@ -4,22 +4,18 @@ stream ──▶ read to its end before each batch ──▶ key ─▶ data ─
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from spark_worker.views.failure import ViewFailed
 from spark_worker.views.inputs.reads import has_news
-from spark_worker.views.planning.plans import Plans, Source, analyzed
+from spark_worker.views.planning.plans import Plans, Source
 from spark_worker.views.planning.prepared import RowsParser
 from spark_worker.views.planning.records import TABLE
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.errors import StreamRecreated
 from storage.domain.names import LogId, StreamName
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _NULL = b"null"
 
@@ -93,8 +89,7 @@ class StreamTable:
 class ParsedTables:
     """Rows of tables as Spark reads them, parsed again only when a table has changed."""
 
-    def __init__(self, spark: "SparkSession", plans: Plans) -> None:
-        self._spark = spark
+    def __init__(self, plans: Plans) -> None:
         self._plans = plans
         self._parsed: dict[tuple[StreamName, str], tuple[int, Source]] = {}
 
@@ -106,12 +101,9 @@ class ParsedTables:
         return self._parsed[place][1]
 
     def _parse(self, table: StreamTable, parser: RowsParser) -> Source:
-        raw = analyzed(self._spark.createDataFrame(table.arrow())).data()
-        parsed = self._plans.frame(
-            self._plans.over(parser.template, self._plans.rows(raw))
-        ).toArrow()
-        frame = self._spark.createDataFrame(parsed, schema=parser.schema)
-        return self._plans.rows(analyzed(frame).data())
+        raw = self._plans.of_frame(self._plans.arrow_frame(table.arrow()))
+        parsed = self._plans.frame(self._plans.over(parser.template, raw)).toArrow()
+        return self._plans.arrow(parsed, parser.schema)
 
     def keep(self, streams: set[StreamName]) -> None:
         """Forget the rows of all other streams."""

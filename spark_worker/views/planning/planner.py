@@ -21,6 +21,7 @@ from spark_worker.views.planning.aggregates import MERGEABLE, NotMergeable
 from spark_worker.views.planning.layers import NotIncremental, read_layers
 from spark_worker.views.planning.outputs import NotStorable
 from spark_worker.views.planning.plans import (
+    LOCAL_RELATION,
     Plans,
     RowsColumn,
     analyzed,
@@ -174,11 +175,6 @@ class ViewPlanner:
         rule = self.spark._jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE  # type: ignore[union-attr]
         return rule(True, False, False).apply(plan)
 
-
-_LOCAL_RELATION_BYTES = "spark.sql.execution.arrow.localRelationThreshold"
-LOCAL_RELATION = (_LOCAL_RELATION_BYTES, str(1 << 30))
-NO_LOCAL_RELATION = (_LOCAL_RELATION_BYTES, "0")
-"""Settings: an Arrow table is a part of the plan, or the tasks get it."""
 
 FENCED_SETTINGS = {
     "spark.sql.ansi.enabled": "true",

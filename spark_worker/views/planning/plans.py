@@ -9,8 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+import pyarrow as pa
+
+from storage.domain import limits
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 RELATION = "LogicalRDD"
 """Class of an empty relation that the optimizer does not evaluate."""
@@ -22,6 +27,11 @@ JSON = {
     "ignoreNullFields": "false",
 }
 """Options that keep every value of a key or a state."""
+
+_LOCAL_RELATION_BYTES = "spark.sql.execution.arrow.localRelationThreshold"
+LOCAL_RELATION = (_LOCAL_RELATION_BYTES, str(1 << 30))
+_NO_LOCAL_RELATION = (_LOCAL_RELATION_BYTES, "0")
+"""Settings: an Arrow table is a part of the plan, or the tasks get it."""
 
 _SELECTING = frozenset({"Project", "Aggregate", "Expand"})
 """Nodes that name the columns of their child which they use."""
@@ -195,6 +205,25 @@ class Plans:
     def rows(self, data: Any) -> Source:
         """Return the source of rows that the JVM has."""
         return lambda relation: self._local_relation(relation.output, data, False, self._none)
+
+    def arrow_frame(self, table: pa.Table, schema: "StructType | None" = None) -> "DataFrame":
+        """Return a data frame of an Arrow table, whose rows are not a part of the plan."""
+        self._spark.conf.set(*_NO_LOCAL_RELATION)
+        try:
+            if schema is None:
+                return self._spark.createDataFrame(table)
+            return self._spark.createDataFrame(table, schema=schema)
+        finally:
+            self._spark.conf.set(*LOCAL_RELATION)
+
+    def arrow(self, table: pa.Table, schema: "StructType") -> Source:
+        """Return the source of an Arrow table's rows.
+
+        Those of a large one are read by the tasks: as rows of a relation, which is a part of the plan, they would be in the heap several times.
+        """
+        if table.nbytes > limits.VIEW_RELATION_BYTES_MAX:
+            return self.of_frame(self.arrow_frame(table, schema))
+        return self.rows(analyzed(self._spark.createDataFrame(table, schema=schema)).data())
 
     def over(
         self, template: Template, source: Source | None, rows: Mapping[str, Source] = _NO_ROWS

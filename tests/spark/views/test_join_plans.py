@@ -200,7 +200,7 @@ def check_rows(planner: ViewPlanner, executor: Executor, name: str) -> None:
     random = Random(name)
     asked = query(QUERIES[name])
     prepared = planner.prepare(asked)
-    table, parsed = users(random, 20), ParsedTables(planner.spark, planner.plans)
+    table, parsed = users(random, 20), ParsedTables(planner.plans)
     tables = {
         one: parsed.rows(table, TABLE_COLUMNS, parser) for one, parser in prepared.tables.items()
     }

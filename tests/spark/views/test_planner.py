@@ -187,7 +187,7 @@ def test_rows_equal_the_join_over_all_records(planner, executor, name):
     users_table = ViewTable(stream="users", columns=TABLE_COLUMNS)
     asked = replace(query(JOINS[name]), tables={"u": users_table})
     views, table = both_forms(planner, asked), users(random, 20)
-    parsed = ParsedTables(planner.spark, planner.plans)
+    parsed = ParsedTables(planner.plans)
 
     batches = split(random, clicks(random, 300))
     rows = incremental(

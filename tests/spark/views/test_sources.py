@@ -144,7 +144,7 @@ def test_join_counts_each_row_of_a_record(planner, executor):
 def _rows(planner, table, view):
     from spark_worker.views.inputs.tables import ParsedTables
 
-    parsed = ParsedTables(planner.spark, planner.plans)
+    parsed = ParsedTables(planner.plans)
     return parsed.rows(table, TABLE_COLUMNS, view.tables["u"])
 
 
