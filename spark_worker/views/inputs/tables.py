@@ -101,7 +101,7 @@ class ParsedTables:
         return self._parsed[place][1]
 
     def _parse(self, table: StreamTable, parser: RowsParser) -> Source:
-        raw = self._plans.of_frame(self._plans.arrow_frame(table.arrow()))
+        raw = self._plans.arrow(table.arrow())
         parsed = self._plans.frame(self._plans.over(parser.template, raw)).toArrow()
         return self._plans.arrow(parsed, parser.schema)
 

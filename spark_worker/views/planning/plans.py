@@ -210,20 +210,23 @@ class Plans:
         """Return a data frame of an Arrow table, whose rows are not a part of the plan."""
         self._spark.conf.set(*_NO_LOCAL_RELATION)
         try:
-            if schema is None:
-                return self._spark.createDataFrame(table)
-            return self._spark.createDataFrame(table, schema=schema)
+            return self._arrow_frame(table, schema)
         finally:
             self._spark.conf.set(*LOCAL_RELATION)
 
-    def arrow(self, table: pa.Table, schema: "StructType") -> Source:
+    def arrow(self, table: pa.Table, schema: "StructType | None" = None) -> Source:
         """Return the source of an Arrow table's rows.
 
         Those of a large one are read by the tasks: as rows of a relation, which is a part of the plan, they would be in the heap several times.
         """
         if table.nbytes > limits.VIEW_RELATION_BYTES_MAX:
             return self.of_frame(self.arrow_frame(table, schema))
-        return self.rows(analyzed(self._spark.createDataFrame(table, schema=schema)).data())
+        return self.rows(analyzed(self._arrow_frame(table, schema)).data())
+
+    def _arrow_frame(self, table: pa.Table, schema: "StructType | None") -> "DataFrame":
+        if schema is None:
+            return self._spark.createDataFrame(table)
+        return self._spark.createDataFrame(table, schema=schema)
 
     def over(
         self, template: Template, source: Source | None, rows: Mapping[str, Source] = _NO_ROWS
