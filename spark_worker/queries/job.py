@@ -8,7 +8,6 @@ The Spark jobs are cancelled after the query's time limit, and at its owner's re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,6 +20,7 @@ from spark_worker.queries.records import RecordsDeleted
 from spark_worker.queries.relations import ColumnsRefused, Relations
 from spark_worker.runtime.cluster import cause_of
 from spark_worker.runtime.job_context import JobContext, PermanentFailure, TransientFailure
+from spark_worker.runtime.time_limit import time_limit
 from spark_worker.sql.fence import SqlFence
 from spark_worker.sql.nodes import QUERIES
 from spark_worker.sql.refusal import SqlRefused, first_line
@@ -66,31 +66,23 @@ def _refused(work: JobContext, pointer: str, refusal: SqlRefused) -> PermanentFa
 
 @contextmanager
 def _time_limit(work: JobContext, limit_ms: int) -> Iterator[None]:
-    """Cancel the Spark jobs of the block after a time. Raises PermanentFailure then.
-
-    They are cancelled again and again: Spark 4 refuses later jobs of a cancelled group, but not the stages that its adaptive execution
-    submits one by one.
-    """
-    spark, is_over, has_ended = work.spark, Event(), Event()
+    """Cancel the Spark jobs of the block after a time. Raises PermanentFailure then."""
+    context = work.spark.sparkContext
 
     def cancel() -> None:
-        wait_ms = limit_ms
-        while not has_ended.wait(wait_ms / limits.SECOND_MS):
-            is_over.set()
-            spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(work.group)
-            wait_ms = limits.QUERY_CANCEL_MS
+        context._jsc.sc().cancelJobGroupAndFutureJobs(work.group)
 
-    Thread(target=cancel, name="query time limit", daemon=True).start()
-    try:
-        yield
-    except (PySparkException, Py4JJavaError) as error:
-        work.check()  # raises JobStopped if the jobs were cancelled because it was stopped
-        if is_over.is_set():
-            seconds = limit_ms / limits.SECOND_MS
-            raise PermanentFailure(f"The query took longer than {seconds:g} seconds.") from error
-        raise _failure_of(error) from error
-    finally:
-        has_ended.set()
+    with time_limit(limit_ms, cancel) as is_over:
+        try:
+            yield
+        except (PySparkException, Py4JJavaError) as error:
+            work.check()  # raises JobStopped if the jobs were cancelled because it was stopped
+            if is_over.is_set():
+                seconds = limit_ms / limits.SECOND_MS
+                raise PermanentFailure(
+                    f"The query took longer than {seconds:g} seconds."
+                ) from error
+            raise _failure_of(error) from error
 
 
 def _failure_of(error: PySparkException | Py4JJavaError) -> Exception:

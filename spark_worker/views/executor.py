@@ -1,13 +1,14 @@
 """Executor of batches: two Spark jobs, for the partial aggregates and for their merge."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from threading import Timer
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import msgspec
 import pyarrow as pa
 
+from spark_worker.runtime.time_limit import time_limit
 from spark_worker.views.planning.plans import Plans, Source, Template, analyzed
 from spark_worker.views.planning.prepared import (
     STATES,
@@ -284,14 +285,8 @@ class Executor:
             table = self._plans.union(plans).toArrow()
         return zip(*(column.to_pylist() for column in table.columns), strict=True)
 
-    @contextmanager
-    def _limited(self) -> Iterator[None]:
+    def _limited(self) -> AbstractContextManager[object]:
         """Cancel the Spark jobs of the block after VIEW_BATCH_MS_MAX."""
         context = self._spark.sparkContext
         group = context.getLocalProperty("spark.jobGroup.id") or ""
-        timer = Timer(limits.VIEW_BATCH_MS_MAX / limits.SECOND_MS, context.cancelJobGroup, [group])
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
+        return time_limit(limits.VIEW_BATCH_MS_MAX, partial(context.cancelJobGroup, group))

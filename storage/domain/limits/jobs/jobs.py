@@ -21,6 +21,7 @@ SPARK_EXECUTORS_WAIT_MS = (
 )
 SPARK_PROBE_TASKS_MAX = 16  # tasks that look at executors before the first job
 SPARK_WATCH_MS = SECOND_MS  # how often a session on a cluster is looked at
+SPARK_CANCEL_MS = SECOND_MS  # after which jobs above their time limit are cancelled again
 SPARK_BACKOFF_MS = 2 * SECOND_MS  # pause before a new session on a cluster, doubled each time
 SPARK_BACKOFF_MS_MAX = MINUTE_MS
 JOB_RETENTION_MS = 30 * DAY_MS  # finished jobs can be viewed for this long

@@ -9,7 +9,6 @@ QUERY_ROWS_MAX = 10_000
 QUERY_RESULT_BYTES_MAX = 4 * MIB  # of the rows as JSON; a larger result is truncated
 QUERY_MS_DEFAULT = MINUTE_MS
 QUERY_MS_MAX = 5 * MINUTE_MS  # its Spark jobs are cancelled then
-QUERY_CANCEL_MS = SECOND_MS  # then they are cancelled again, with stages submitted since
 QUERY_WAIT_MS = 20 * SECOND_MS  # a call waits so long for the rows
 QUERY_ATTEMPTS_MAX = 2  # what has killed a worker twice is not tried again
 QUERIES_OPEN_MAX = 20  # of a namespace, those that wait included
