@@ -61,9 +61,13 @@ class DeliveryBuffer:
             self._has_copies.set()
 
     def _is_skipped(self, copy: Copy) -> bool:
-        shard, skips = copy.source.shard, self._skips
-        before = max(skips.get((shard, None), 0), skips.get((shard, copy.route.number), 0))
+        shard = copy.source.shard
+        before = max(self.skipped(shard), self.skipped(shard, copy.route.number))
         return copy.source.offset < before
+
+    def skipped(self, shard: int, number: int | None = None) -> int:
+        """Return the offset below which copies of a shard are skipped, of one route or all."""
+        return self._skips.get((shard, number), 0)
 
     def pending(self) -> Iterable[Copy]:
         """Yield the copies that the target may not have, in order."""

@@ -38,6 +38,8 @@ class StoredProgress:
         self._fence = fence
         self._note_finished = note_finished
         self.saved = TopicPositions({})
+        self.counted = TopicPositions({})
+        """The positions of the last report, stored or not: what lies before them is in its counts, or in those of earlier ones."""
         self._reports: frozenset[int] = frozenset()
         self._unconfirmed: _ProgressReport | None = None
         self._restored: dict[int, _ProgressReport] = {}
@@ -46,19 +48,22 @@ class StoredProgress:
     async def read(self) -> TopicPositions:
         """Return the positions that an earlier router has stored."""
         self._reports = await self._rows.reports(self._stream_id)
-        self.saved = await self._rows.read(self._stream_id)
+        self.saved = self.counted = await self._rows.read(self._stream_id)
         return self.saved
 
     def is_saved(self, positions: TopicPositions) -> bool:
         """Return whether these positions are stored, and no count is missing."""
         return positions == self.saved and self._unconfirmed is None and self.counts.is_empty
 
-    async def save(self, positions: TopicPositions) -> None:
-        """Store positions, with the counts of what lies before them, if anything has changed.
+    async def save(self, present: Callable[[], TopicPositions]) -> None:
+        """Store the present positions, and the counts of what lies before them, if any changed.
 
+        They are read when the counts are drained: with earlier ones, a child of a shard that ended meanwhile would count as
+        read to its end, since neither has a position.
         Raises StaleGeneration once another router has the lease, or has stored positions after this one read them.
         """
         await self._confirm()
+        positions = self.counted = present()
         counts = self.counts.drain(positions.of)
         if positions == self.saved and not counts:
             return

@@ -15,6 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
 from typing import NamedTuple, Never
 
+from msgspec.structs import replace
+
 from consumers.feeds.blocks import Chunk
 from consumers.feeds.feed import Feeds
 from consumers.feeds.stream_tail import Tail
@@ -28,13 +30,14 @@ from consumers.routing.lagging_reader import LaggingReader
 from consumers.routing.route_revisions import RouteRevisions
 from consumers.routing.stored_progress import StoredProgress
 from consumers.routing.target_sender import TargetSender, producers_of
+from consumers.routing.unsent_positions import unsent_positions
 from storage.bootstrap import Storage
 from storage.concurrency.single_flight import SingleFlight
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, StaleGeneration
 from storage.domain.names import LogId
-from storage.domain.streams.lineage import FULLY_READ, have_passed
+from storage.domain.streams.lineage import FULLY_READ, furthest, have_passed
 from storage.domain.streams.stream import Gap, GapReason, LogRecord, Stream
 from storage.domain.topics.read_match import HistoryMatch
 from storage.domain.topics.route import TopicRoute
@@ -243,7 +246,8 @@ class TopicRouter:
         buffer = self._buffers.pop(key)
         buffer.skip({shard: offset})
         logger.info("route_lags", extra={"topic": str(self._stream.name), "target": key})
-        lagging = self._lagging[key] = self._lagging_reader(key, self._tail.positions, buffer)
+        positions = furthest(self._tail.positions, self._progress.counted.of_target(key))
+        lagging = self._lagging[key] = self._lagging_reader(key, positions, buffer)
         lagging.start()
 
     def _isolate(self, buffer: DeliveryBuffer, copy: Copy) -> bool:
@@ -296,10 +300,11 @@ class TopicRouter:
         target, _, number = lagging.key.partition("#")
         if number and self._revisions.has_unread_history(int(number)):
             return False
-        if number and (target in self._lagging or any(buffer.pending())):
+        taking = self._buffers.get(target, buffer)
+        if number and (target in self._lagging or not _takes_over(taking, lagging)):
             return False
         # A buffer of one route becomes the target's, or leaves its copies to it from here on.
-        taking = self._buffers.setdefault(target, buffer)
+        self._buffers[target] = taking
         taking.skip(lagging.positions, int(number) if number else None)
         if taking is not buffer:
             buffer.stop()
@@ -354,6 +359,7 @@ class TopicRouter:
         behind = self._lagging.get(target)
         buffer = self._buffers.get(target) if behind is None else behind.buffer
         positions = dict(read if behind is None else behind.positions)
+        positions = furthest(positions, self._progress.counted.of(branch))
         if buffer is not None:
             for shard, offset in buffer.oldest(branch.number).items():
                 positions[shard] = min(positions[shard], offset)
@@ -409,19 +415,25 @@ class TopicRouter:
 
     def sent(self) -> Mapping[int, int]:
         """Return the position of each shard before which copies were sent, or lag."""
-        return {} if self._tail is None else self._positions(self._tail.positions).shards
+        return {} if self._tail is None else self._positions().shards
 
     async def report(self) -> None:
         """Store positions and counts, and delete finished revisions. Raises StaleGeneration."""
         if self._tail is None:
             return
-        positions = self._positions(self._tail.positions)
-        await self._progress.save(positions)
+        await self._progress.save(self._positions)
+        positions = self._progress.saved
         if finished := self._finished_shards(positions):
             self._ended_shards -= finished
             await self._retire_producers(finished)
         await self._end_histories(positions)
         await self._delete_ended(positions)
+
+    def _positions(self) -> TopicPositions:
+        assert self._tail is not None
+        lags = {key: one.unsent() for key, one in self._lagging.items()}
+        unsent = unsent_positions(self._tail.positions, self._buffers, lags, self._progress.counted)
+        return replace(unsent, expired=self._expired)
 
     async def _end_histories(self, positions: TopicPositions) -> None:
         """Store which routes have received their history, as of stored positions."""
@@ -448,19 +460,6 @@ class TopicRouter:
             with suppress(MillstreamError):  # the target forgets them with its log
                 await TargetSender(self._storage, target).retire(ids)
 
-    def _positions(self, read: Mapping[int, int]) -> TopicPositions:
-        """Return the positions before which every copy was sent.
-
-        A buffer whose target fails has its own, as one with a reader: the other targets have what lies behind them.
-        """
-        shards = dict(read)
-        lags = {key: one.unsent() for key, one in self._lagging.items()}
-        for key, buffer in self._buffers.items():
-            positions = lags.setdefault(key, dict(read)) if buffer.is_failing else shards
-            for shard, offset in buffer.oldest().items():
-                positions[shard] = min(positions[shard], offset)
-        return TopicPositions(shards, lags, self._expired)
-
     async def _delete_ended(self, positions: TopicPositions) -> None:
         for route in self._revisions.ended():
             keys = [key for one in route.branches for key in (one.target_key, one.own_key)]
@@ -486,3 +485,15 @@ class TopicRouter:
             for buffers in (self._buffers, self._lagging):
                 if (buffer := buffers.pop(branch.target_key, None)) is not None:
                     await buffer.close()
+
+
+def _takes_over(target: DeliveryBuffer, lagging: LaggingReader) -> bool:
+    """Return whether a target's buffer takes all unsent copies of a route with its own reader.
+
+    A target that was ahead of the router skips what it has, and the route may have been behind it.
+    """
+    assert lagging.buffer is not None
+    return not any(lagging.buffer.pending()) and all(
+        position == FULLY_READ or target.skipped(shard) <= position
+        for shard, position in lagging.positions.items()
+    )

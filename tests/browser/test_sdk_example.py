@@ -102,14 +102,14 @@ async def ticket_backend(service_url: str, key: str) -> AsyncIterator[int]:
 
 
 async def close_sockets(client: httpx.AsyncClient) -> None:
-    """Close all sockets, once they are listed."""
+    """Close all sockets, once one is open: what is listed may have closed meanwhile."""
     for _ in range(100):
-        if items := (await client.get("/v1/sockets")).json()["items"]:
-            break
+        items = (await client.get("/v1/sockets")).json()["items"]
+        answers = [await client.delete(f"/v1/sockets/{item['id']}") for item in items]
+        if any(answer.is_success for answer in answers):
+            return
         await asyncio.sleep(0.1)
-    assert items
-    for item in items:
-        (await client.delete(f"/v1/sockets/{item['id']}")).raise_for_status()
+    pytest.fail("No socket was open.")
 
 
 async def test_page_subscribes_with_tickets_of_backend(browser, service: Service, page_port: int):

@@ -115,9 +115,10 @@ def _without_confirmed_routes() -> Iterator[None]:
 
 @contextmanager
 def _without_waiting_copies() -> Iterator[None]:
-    def read(router: TopicRouter, positions: Mapping[int, int]) -> TopicPositions:
+    def read(router: TopicRouter) -> TopicPositions:
+        assert router._tail is not None
         lags = {key: dict(one.positions) for key, one in router._lagging.items()}
-        return TopicPositions(dict(positions), lags)
+        return TopicPositions(dict(router._tail.positions), lags)
 
     with mock.patch.object(TopicRouter, "_positions", read):
         yield

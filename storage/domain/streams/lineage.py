@@ -131,6 +131,26 @@ def have_passed(stream: Stream, positions: Mapping[int, int], ends: Mapping[int,
     )
 
 
+def falls_behind(positions: Mapping[int, int], earlier: Mapping[int, int]) -> bool:
+    """Return whether a position lies before the earlier one in the same shard."""
+    return any(
+        shard in earlier and _progress(position) < _progress(earlier[shard])
+        for shard, position in positions.items()
+    )
+
+
+def furthest(positions: Mapping[int, int], earlier: Mapping[int, int]) -> dict[int, int]:
+    """Return the positions, or the earlier ones in shards where these are further."""
+    return {
+        shard: max(position, earlier.get(shard, position), key=_progress)
+        for shard, position in positions.items()
+    }
+
+
+def _progress(position: int) -> tuple[bool, int]:
+    return position == FULLY_READ, position
+
+
 def _waited_for(shards: Sequence[Shard], next_positions: Mapping[int, int | None]) -> set[int]:
     """Return the shards whose end must be recorded.
 

@@ -22,8 +22,11 @@ class TopicPositions(msgspec.Struct, frozen=True):
 
     def of(self, branch: RouteBranch) -> Mapping[int, int]:
         """Return the positions of a branch's copies: its own, its target's, or the router's."""
-        lags = self.lags
-        return lags.get(branch.own_key) or lags.get(branch.target_key) or self.shards
+        return self.lags.get(branch.own_key) or self.of_target(branch.target_key)
+
+    def of_target(self, key: str) -> Mapping[int, int]:
+        """Return the positions of a target's buffer: its own, or the router's."""
+        return self.lags.get(key) or self.shards
 
 
 class RouteCounts(msgspec.Struct):

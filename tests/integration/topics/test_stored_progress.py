@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from consumers.routing.copies import Copy, SourceRecord
 from consumers.routing.delivery_counts import DeliveryCounts
 from consumers.routing.stored_progress import StoredProgress
 from storage.bootstrap import Storage
 from storage.domain.errors import StaleGeneration, StorageUnavailable
+from storage.domain.log.record_batch import Record
 from storage.domain.names import RouteName
+from storage.domain.streams.stream import LogRecord
 from storage.domain.topics.routing import RouteCounts, TopicPositions
 from tests.integration.topics.routing import BILLING, ORDERS
 
@@ -67,6 +70,10 @@ def begin(topics, rows, route):
     return begin
 
 
+async def save(progress: StoredProgress, positions: TopicPositions) -> None:
+    await progress.save(lambda: positions)
+
+
 def count(counts: DeliveryCounts, number: int, copies: int) -> None:
     counts.restore({number: RouteCounts(delivered=copies)})
 
@@ -81,11 +88,11 @@ async def test_report_whose_answer_is_lost_is_counted_once(topics, rows, route, 
     count(progress.counts, route.number, 3)
     rows.lost = lost
     with pytest.raises(StorageUnavailable):
-        await progress.save(TopicPositions({0: 3}))
+        await save(progress, TopicPositions({0: 3}))
     rows.lost = ""
 
     count(progress.counts, route.number, 2)
-    await progress.save(TopicPositions({0: 5}))
+    await save(progress, TopicPositions({0: 5}))
     await rows.store_late()
 
     assert await delivered(topics) == 5
@@ -100,14 +107,14 @@ async def test_report_that_is_stored_after_it_was_given_up_is_counted_once(
     rows.lost = "before"
     for _ in range(2):  # the second one finds the first one missing, and is lost too
         with pytest.raises(StorageUnavailable):
-            await progress.save(TopicPositions({0: 3}))
+            await save(progress, TopicPositions({0: 3}))
     await progress._confirm()
     rows.lost = ""
     await rows.store_late()
 
     count(progress.counts, route.number, 2)
-    await progress.save(TopicPositions({0: 5}))
-    await progress.save(TopicPositions({0: 5}))
+    await save(progress, TopicPositions({0: 5}))
+    await save(progress, TopicPositions({0: 5}))
 
     assert await delivered(topics) == 5
     assert await rows.read(route.stream_id) == progress.saved == TopicPositions({0: 5})
@@ -119,24 +126,24 @@ async def test_router_that_read_too_early_stores_nothing(topics, rows, route, be
     count(former.counts, route.number, 3)
     rows.lost = "before"
     with pytest.raises(StorageUnavailable):
-        await former.save(TopicPositions({0: 3}))
+        await save(former, TopicPositions({0: 3}))
     rows.lost = ""
     progress = await begin(fence=2)
     await rows.store_late()
 
     count(progress.counts, route.number, 3)
     with pytest.raises(StaleGeneration):
-        await progress.save(TopicPositions({0: 3}))
+        await save(progress, TopicPositions({0: 3}))
 
     assert await delivered(topics) == 3
 
 
 async def test_router_with_an_older_lease_stores_nothing(topics, rows, route, begin):
     former, progress = await begin(), await begin(fence=2)
-    await progress.save(TopicPositions({0: 1}))
+    await save(progress, TopicPositions({0: 1}))
 
     with pytest.raises(StaleGeneration):
-        await former.save(TopicPositions({0: 2}))
+        await save(former, TopicPositions({0: 2}))
 
     assert await rows.read(route.stream_id) == TopicPositions({0: 1})
 
@@ -152,12 +159,12 @@ async def test_counts_add_up_whatever_is_lost(topics, rows, route, begin, seed):
         count(progress.counts, route.number, copies)
         rows.lost = random_.choice(("", "", "before", "after"))
         with suppress(StorageUnavailable):
-            await progress.save(TopicPositions({0: position}))
+            await save(progress, TopicPositions({0: position}))
         if random_.random() < 0.3:
             await rows.store_late()
     rows.lost = ""
     for _ in range(2):
-        await progress.save(TopicPositions({0: position}))
+        await save(progress, TopicPositions({0: position}))
         await rows.store_late()
 
     assert await delivered(topics) == position
@@ -166,17 +173,46 @@ async def test_counts_add_up_whatever_is_lost(topics, rows, route, begin, seed):
 async def test_late_report_of_other_shards_stores_nothing(topics, rows, route, begin):
     """After a split no shard of a report is among those that another one has stored."""
     former = await begin()
-    await former.save(TopicPositions({0: 3}))
+    await save(former, TopicPositions({0: 3}))
     count(former.counts, route.number, 4)
     rows.lost = "before"
     with pytest.raises(StorageUnavailable):
-        await former.save(TopicPositions({1: 2, 2: 2}))
+        await save(former, TopicPositions({1: 2, 2: 2}))
     rows.lost = ""
     progress = await begin(fence=2)
     count(progress.counts, route.number, 2)
-    await progress.save(TopicPositions({0: 5}))
+    await save(progress, TopicPositions({0: 5}))
 
     await rows.store_late()
 
     assert await delivered(topics) == 2
     assert progress.is_saved(await rows.read(route.stream_id))
+
+
+async def test_shard_that_ends_while_a_report_is_confirmed_is_counted_with_its_children(
+    topics, rows, route, begin, monkeypatch
+):
+    """A child without a position was taken for a shard that is read to its end, and a successor reads it again (T10)."""
+    progress, positions = await begin(), {0: 3}
+    rows.lost = "before"
+    with pytest.raises(StorageUnavailable):
+        await save(progress, TopicPositions(positions))
+    rows.lost = ""
+    branch = route.branches[0]
+    reports = rows.reports
+
+    async def reports_later(stream_id):
+        nonlocal positions
+        positions = {1: 1, 2: 0}
+        copies = [
+            Copy(SourceRecord.of(shard, LogRecord(offset, 0, Record(b"x"))), route, branch)
+            for shard, offset in ((1, 0), (2, 0))
+        ]
+        progress.counts.add_delivered(copies)
+        return await reports(stream_id)
+
+    monkeypatch.setattr(rows, "reports", reports_later)
+    await progress.save(lambda: TopicPositions(positions))
+
+    assert await rows.read(route.stream_id) == TopicPositions({1: 1, 2: 0})
+    assert await delivered(topics) == 1
