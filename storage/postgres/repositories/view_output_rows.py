@@ -1,9 +1,24 @@
 """Repository of the rows of views, as reads return them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Text, case, cast, func, null, select, union_all
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    ColumnElement,
+    Integer,
+    LargeBinary,
+    Text,
+    bindparam,
+    case,
+    cast,
+    func,
+    null,
+    select,
+    union_all,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import col
 
@@ -26,6 +41,33 @@ class StoredRow(NamedTuple):
     sources: Sources | None = None
 
 
+class _Shape(NamedTuple):
+    """Form of a statement that reads rows; what else it depends on are its parameters."""
+
+    has_high: bool = False
+    ends_after: bool = False
+    ends_before: bool = False
+    starts_before_bytes: int = 0
+    newest_bytes: int = 0
+    is_descending: bool = False
+
+    @classmethod
+    def of(cls, keys: KeyRange) -> "_Shape":
+        return cls(
+            keys.high is not None,
+            keys.ends_after_ms is not None,
+            keys.ends_before_ms is not None,
+            len(keys.starts_before or b""),
+            keys.newest_bytes,
+            keys.descending,
+        )
+
+
+_REVISION: BindParameter[str] = bindparam("revision_id")
+_BATCH: BindParameter[int] = bindparam("batch")
+_LIMIT = bindparam("limit", type_=Integer)
+
+
 class ViewOutputRows(Repository):
     """Rows of active revisions. Every method raises StorageUnavailable or StorageBusy."""
 
@@ -33,8 +75,8 @@ class ViewOutputRows(Repository):
         self, revision: ViewRevision, keys: KeyRange, limit: int
     ) -> tuple[ViewProgress, list[StoredRow]] | None:
         """Return rows of a revision and its progress, of one snapshot; None if it is not active."""
-        rows = _rows_in(_present(revision.revision_id), keys).limit(limit).subquery()
-        read = await self._read(revision, rows, descending=keys.descending)
+        parameters = _parameters(revision, keys, limit)
+        read = await self._read(_present_in(_Shape.of(keys)), parameters)
         return None if read is None else (read[0], _stored(read[1]))
 
     async def batch_at(
@@ -60,9 +102,8 @@ class ViewOutputRows(Repository):
         self, revision: ViewRevision, keys: KeyRange, limit: int, batch: int
     ) -> list[StoredRow] | None:
         """Return rows as they were after a batch; None if it is not active, or they are not kept."""
-        rows = _rows_at(revision.revision_id, batch, keys, limit).subquery()
-        is_kept = col(ViewRevisionRow.history_batch) <= batch
-        read = await self._read(revision, rows, is_kept, descending=keys.descending)
+        parameters = {**_parameters(revision, keys, limit), "batch": batch}
+        read = await self._read(_former_in(_Shape.of(keys)), parameters)
         return None if read is None else _stored(read[1])
 
     async def history_since(self, revision_id: str) -> tuple[bool, int | None]:
@@ -79,8 +120,8 @@ class ViewOutputRows(Repository):
         self, revision: ViewRevision, keys: KeyRange
     ) -> tuple[ViewProgress, StoredRow | None] | None:
         """Return the row in a range with its sources, as `read` does."""
-        rows = _rows_in(_present(revision.revision_id), keys, "sources").limit(1).subquery()
-        read = await self._read(revision, rows)
+        parameters = _parameters(revision, keys, limit=1)
+        read = await self._read(_present_in(_Shape.of(keys), "sources"), parameters)
         if read is None:
             return None
         progress, selected = read
@@ -96,86 +137,127 @@ class ViewOutputRows(Repository):
 
         The row with which they exceed `bytes_max` is the last one.
         """
-        first = _rows_in(_present(revision.revision_id), KeyRange()).limit(limit).subquery()
-        size = func.octet_length(first.c.output)
-        end = func.sum(size).over(order_by=first.c.key)
-        sized = select(first.c.key, first.c.output, (end - size).label("begin")).subquery()
-        rows = select(sized.c.key, sized.c.output).where(sized.c.begin <= bytes_max).subquery()
-        read = await self._read(revision, rows)
+        parameters = _parameters(revision, KeyRange(), limit) | {"bytes_max": bytes_max}
+        read = await self._read(_first_rows(), parameters)
         if read is None:
             return None
         progress, selected = read
         return progress, [row.output.encode() for row in selected]
 
     async def _read(
-        self,
-        revision: ViewRevision,
-        rows: Any,
-        *conditions: ColumnElement[bool],
-        descending: bool = False,
+        self, statement: Any, parameters: Mapping[str, Any]
     ) -> tuple[ViewProgress, Sequence[Any]] | None:
-        """Return the progress of an active revision with rows of it, in one statement.
-
-        The progress is a row of its own, the first one: joined, each row would have it. None if the revision does not meet the
-        conditions.
-        """
-        head = select(
-            *[cast(null(), column.type).label(column.name) for column in rows.c],
-            col(ViewRevisionRow.progress).label("progress"),
-        ).where(
-            col(ViewRevisionRow.revision_id) == revision.revision_id,
-            col(ViewRevisionRow.state) == RevisionState.ACTIVE.value,
-            *conditions,
-        )
-        both = union_all(head, select(*rows.c, cast(null(), JSONB).label("progress"))).subquery()
-        key = both.c.key.desc() if descending else both.c.key
-        statement = select(both).order_by(both.c.progress.is_(None), key)
+        """Return the progress of an active revision with rows of it; None if it is not active."""
         async with self._database.reading() as session:
-            read = (await session.execute(statement)).all()
+            read = (await session.execute(statement, parameters)).all()
         if not read or read[0].progress is None:
             return None
         return progress_of(read[0].progress), read[1:]
+
+
+def _parameters(revision: ViewRevision, keys: KeyRange, limit: int) -> dict[str, Any]:
+    return {
+        "revision_id": revision.revision_id,
+        "low": keys.low,
+        "high": keys.high,
+        "ends_after_ms": keys.ends_after_ms,
+        "ends_before_ms": keys.ends_before_ms,
+        "starts_before": keys.starts_before,
+        "limit": limit,
+    }
 
 
 def _stored(rows: Sequence[Any]) -> list[StoredRow]:
     return [StoredRow(row.key, row.output.encode()) for row in rows]
 
 
-def _present(revision_id: str) -> Any:
-    """Select the rows that a read returns."""
+# Statements, which take longer to build than Postgres takes for a row
+
+
+@cache
+def _present_in(shape: _Shape, *columns: str) -> Any:
+    """Select the rows that a read returns, and other columns of them."""
+    rows = _rows_in(_present(), shape, *columns).limit(_LIMIT)
+    return _with_progress(rows, is_descending=shape.is_descending)
+
+
+@cache
+def _former_in(shape: _Shape) -> Any:
+    """Select the rows that a read returned after a batch."""
+    is_kept = col(ViewRevisionRow.history_batch) <= _BATCH
+    return _with_progress(_rows_at(shape), is_kept, is_descending=shape.is_descending)
+
+
+@cache
+def _first_rows() -> Any:
+    """Select the first rows up to the one with which they exceed `bytes_max`."""
+    first = _rows_in(_present(), _Shape()).limit(_LIMIT).subquery()
+    size = func.octet_length(first.c.output)
+    end = func.sum(size).over(order_by=first.c.key)
+    sized = select(first.c.key, first.c.output, (end - size).label("begin")).subquery()
+    bytes_max = bindparam("bytes_max", type_=BigInteger)
+    return _with_progress(select(sized.c.key, sized.c.output).where(sized.c.begin <= bytes_max))
+
+
+def _with_progress(
+    selected: Any, *conditions: ColumnElement[bool], is_descending: bool = False
+) -> Any:
+    """Select the progress of an active revision and rows of it, in one statement.
+
+    The progress is a row of its own, the first one: joined, each row would have it. There is none if the revision does not meet
+    the conditions.
+    """
+    rows = selected.subquery()
+    head = select(
+        *[cast(null(), column.type).label(column.name) for column in rows.c],
+        col(ViewRevisionRow.progress).label("progress"),
+    ).where(
+        col(ViewRevisionRow.revision_id) == _REVISION,
+        col(ViewRevisionRow.state) == RevisionState.ACTIVE.value,
+        *conditions,
+    )
+    both = union_all(head, select(*rows.c, cast(null(), JSONB).label("progress"))).subquery()
+    key = both.c.key.desc() if is_descending else both.c.key
+    return select(both).order_by(both.c.progress.is_(None), key)
+
+
+def _present() -> Any:
     table = ViewOutputRow.__table__  # type: ignore[attr-defined]
     return (
-        select(table).where(table.c.revision_id == revision_id, table.c.output.is_not(None))
-    ).subquery()
+        select(table)
+        .where(table.c.revision_id == _REVISION, table.c.output.is_not(None))
+        .subquery()
+    )
 
 
-def _rows_at(revision_id: str, batch: int, keys: KeyRange, limit: int) -> Any:
+def _rows_at(shape: _Shape) -> Any:
     """Select the first rows in a range as a read returned them after a batch.
 
     Postgres does not look for the first ones of a union by the indexes of its parts, so each part has the limit too, unless the newest
     windows are to be found among all.
     """
-    parts = _present_and_former(revision_id, batch)
-    if keys.newest_bytes:
-        return _rows_in(union_all(*parts).subquery(), keys).limit(limit)
-    first = [select(_rows_in(part.subquery(), keys).limit(limit).subquery()) for part in parts]
+    parts = _present_and_former()
+    if shape.newest_bytes:
+        return _rows_in(union_all(*parts).subquery(), shape).limit(_LIMIT)
+    first = [select(_rows_in(part.subquery(), shape).limit(_LIMIT).subquery()) for part in parts]
     rows = union_all(*first).subquery()
-    return select(rows).order_by(rows.c.key.desc() if keys.descending else rows.c.key).limit(limit)
+    order = rows.c.key.desc() if shape.is_descending else rows.c.key
+    return select(rows).order_by(order).limit(_LIMIT)
 
 
-def _present_and_former(revision_id: str, batch: int) -> tuple[Any, Any]:
+def _present_and_former() -> tuple[Any, Any]:
     """Select what a read returned after a batch: of the present rows, and of their versions."""
     present, former = col(ViewOutputRow.batch), ViewRowVersion
     columns = ("key", "output", "window_end_ms")
     rows = select(*[col(getattr(ViewOutputRow, name)) for name in columns]).where(
-        col(ViewOutputRow.revision_id) == revision_id,
+        col(ViewOutputRow.revision_id) == _REVISION,
         col(ViewOutputRow.output).is_not(None),
-        present <= batch,
+        present <= _BATCH,
     )
     versions = select(*[col(getattr(former, name)) for name in columns]).where(
-        col(former.revision_id) == revision_id,
-        col(former.since_batch) <= batch,
-        col(former.until_batch) > batch,
+        col(former.revision_id) == _REVISION,
+        col(former.since_batch) <= _BATCH,
+        col(former.until_batch) > _BATCH,
     )
     return rows, versions
 
@@ -190,29 +272,28 @@ def _has_history(revision_id: str) -> Sequence[ColumnElement[bool]]:
     return col(ViewBatchRow.revision_id) == revision_id, col(ViewBatchRow.batch) >= first
 
 
-def _rows_in(rows: Any, keys: KeyRange, *columns: str) -> Any:
+def _rows_in(rows: Any, shape: _Shape, *columns: str) -> Any:
     """Select the key, the JSON and other columns of those of some rows that are in a range."""
     key, end = rows.c.key, rows.c.window_end_ms
     others = [rows.c[name] for name in columns]
     output = cast(rows.c.output, Text).label("output")
-    selected = select(key, output, *others).where(key >= keys.low)
-    if keys.high is not None:
-        selected = selected.where(key < keys.high)
-    if keys.ends_after_ms is not None:
-        selected = selected.where(end > keys.ends_after_ms)
-    if keys.ends_before_ms is not None:
-        selected = selected.where(end < keys.ends_before_ms)
-    if keys.starts_before is not None:
-        size = len(keys.starts_before)
+    selected = select(key, output, *others).where(key >= bindparam("low"))
+    if shape.has_high:
+        selected = selected.where(key < bindparam("high"))
+    if shape.ends_after:
+        selected = selected.where(end > bindparam("ends_after_ms"))
+    if shape.ends_before:
+        selected = selected.where(end < bindparam("ends_before_ms"))
+    if size := shape.starts_before_bytes:
         start = func.substring(key, func.length(key) - WINDOW_BYTES + 1, size)
-        selected = selected.where(start < keys.starts_before)
-    order = key.desc() if keys.descending else key
-    if not keys.newest_bytes:
+        selected = selected.where(start < bindparam("starts_before", type_=LargeBinary))
+    order = key.desc() if shape.is_descending else key
+    if not shape.newest_bytes:
         return selected.order_by(order)
-    return _newest(selected, key, keys)
+    return _newest(selected, key, shape)
 
 
-def _newest(selected: Any, key: Any, keys: KeyRange) -> Any:
+def _newest(selected: Any, key: Any, shape: _Shape) -> Any:
     """Select of each key the row with the last window, from rows in the order of keys.
 
     That is the last one of those with the same other parts, so a scan of the index can stop at the limit. The window of a key that was
@@ -221,14 +302,15 @@ def _newest(selected: Any, key: Any, keys: KeyRange) -> Any:
     length = func.length(key)
     others = case(
         (length > limits.VIEW_KEY_BYTES_MAX, key),
-        else_=func.substring(key, 1, func.greatest(0, length - keys.newest_bytes)),
+        else_=func.substring(key, 1, func.greatest(0, length - shape.newest_bytes)),
     )
-    order = key.desc() if keys.descending else key
-    newer = (func.lag if keys.descending else func.lead)(others).over(order_by=order)
+    is_descending = shape.is_descending
+    order = key.desc() if is_descending else key
+    newer = (func.lag if is_descending else func.lead)(others).over(order_by=order)
     rows = selected.add_columns(others.label("others"), newer.label("newer")).subquery()
     is_newest = rows.c.others.is_distinct_from(rows.c.newer)
     return (
         select(rows.c.key, rows.c.output)
         .where(is_newest)
-        .order_by(rows.c.key.desc() if keys.descending else rows.c.key)
+        .order_by(rows.c.key.desc() if is_descending else rows.c.key)
     )
