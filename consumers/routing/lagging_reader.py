@@ -15,7 +15,7 @@ from consumers.routing.delivery_buffer import DeliveryBuffer
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
-from storage.domain.streams.lineage import FULLY_READ
+from storage.domain.streams.lineage import FULLY_READ, nearest
 from storage.domain.streams.stream import Gap, LogRecord
 from storage.domain.topics.read_match import HistoryMatch
 from storage.domain.topics.route import TopicRoute
@@ -84,10 +84,7 @@ class LaggingReader:
 
     def unsent(self) -> dict[int, int]:
         """Return the positions before which every copy was sent."""
-        positions = dict(self.positions)
-        for shard, offset in self.buffer.oldest().items() if self.buffer else ():
-            positions[shard] = min(positions[shard], offset)
-        return positions
+        return nearest(self.positions, self.buffer.oldest() if self.buffer else {})
 
     def has_caught_up(self, read: Mapping[int, int]) -> bool:
         """Return whether the buffer has read at least as far as the router."""

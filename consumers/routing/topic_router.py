@@ -37,7 +37,7 @@ from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, StaleGeneration
 from storage.domain.names import LogId
-from storage.domain.streams.lineage import FULLY_READ, furthest, have_passed
+from storage.domain.streams.lineage import FULLY_READ, furthest, have_passed, nearest
 from storage.domain.streams.stream import Gap, GapReason, LogRecord, Stream
 from storage.domain.topics.read_match import HistoryMatch
 from storage.domain.topics.route import TopicRoute
@@ -358,11 +358,11 @@ class TopicRouter:
         target = branch.target_key
         behind = self._lagging.get(target)
         buffer = self._buffers.get(target) if behind is None else behind.buffer
-        positions = dict(read if behind is None else behind.positions)
-        positions = furthest(positions, self._progress.counted.of(branch))
+        positions = furthest(
+            read if behind is None else behind.positions, self._progress.counted.of(branch)
+        )
         if buffer is not None:
-            for shard, offset in buffer.oldest(branch.number).items():
-                positions[shard] = min(positions[shard], offset)
+            positions = nearest(positions, buffer.oldest(branch.number))
             buffer.leave(branch.number)
         return self._lagging_reader(branch.own_key, positions, apart)
 

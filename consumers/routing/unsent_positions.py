@@ -8,7 +8,7 @@ and of one that has sent more than the others.
 from collections.abc import Mapping
 from typing import Protocol
 
-from storage.domain.streams.lineage import falls_behind, furthest
+from storage.domain.streams.lineage import falls_behind, furthest, nearest
 from storage.domain.topics.routing import TopicPositions
 
 Positions = Mapping[int, int]
@@ -39,18 +39,13 @@ def unsent_positions(
     """
     shards, lags = dict(read), dict(lags)
     for key, buffer in buffers.items():
-        unsent = furthest(_before(read, buffer.oldest()), reported.lags.get(key, {}))
+        unsent = furthest(nearest(read, buffer.oldest()), reported.lags.get(key, {}))
         if buffer.is_failing or falls_behind(unsent, reported.shards):
             lags[key] = unsent
         else:
-            shards = _before(shards, unsent)
+            shards = nearest(shards, unsent)
     for key, earlier in reported.lags.items():
         present = lags.get(key.partition("#")[0], shards)
         if key not in lags and falls_behind(present, earlier):
             lags[key] = furthest(present, earlier)
     return TopicPositions(shards, lags)
-
-
-def _before(positions: Positions, oldest: Positions) -> dict[int, int]:
-    earlier = {shard: min(positions[shard], offset) for shard, offset in oldest.items()}
-    return {**positions, **earlier}

@@ -147,6 +147,14 @@ def furthest(positions: Mapping[int, int], earlier: Mapping[int, int]) -> dict[i
     }
 
 
+def nearest(positions: Mapping[int, int], others: Mapping[int, int]) -> dict[int, int]:
+    """Return the positions, or the others in their shards where these are not as far."""
+    earlier = {
+        shard: min(positions[shard], position, key=_progress) for shard, position in others.items()
+    }
+    return {**positions, **earlier}
+
+
 def _progress(position: int) -> tuple[bool, int]:
     return position == FULLY_READ, position
 
