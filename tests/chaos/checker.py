@@ -69,6 +69,9 @@ PAIRS = "pairs"
 PAIRED = (VISITS.removeprefix("stream:"), VISIT_COPIES)
 """The two streams that it joins."""
 
+UNCHOSEN = "unchosen"
+"""View of the records of VISITS without one of CHOSEN, with a row for each ending of values."""
+
 BY_KEY, BY_SUBJECT = "by-key", "by-subject"
 BY_KEY_STREAM = "by-key.stream"
 SPREADS: Mapping[str, Sequence[spreads.SpreadTarget]] = {
@@ -171,6 +174,7 @@ VIEW_INVARIANTS: tuple[Invariant, ...] = (
     views.history_is_what_was_read(TALLY),
     views.back_tests_have_the_same_rows(TALLY),
     views.pairs_are_counted_once(PAIRS, *PAIRED),
+    views.unmatched_are_counted_once(UNCHOSEN, PAIRED[0], CHOSEN),
 )
 
 ARCHIVE_INVARIANTS: tuple[Invariant, ...] = (

@@ -142,6 +142,7 @@ async def drain_topics(stage: Stage, replaced: str, *, views: bool) -> None:
         await _note_taken(stage, caller, topic)
     if views:
         await view_clients.note_pairs(caller, ends)
+        await view_clients.note_unmatched(caller)
 
 
 async def _topic_lag(caller: Caller, topic: str) -> int:

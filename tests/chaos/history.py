@@ -67,6 +67,8 @@ class Kind(StrEnum):
     """All replies that the request in `group` will have."""
     VIEW_ROWS = "view_rows"
     """The rows of a view at the end; `counts` has the number in each, by its key."""
+    JOINED = "joined"
+    """All records of a stream that a view joins, each with its time."""
     VIEW_REBUILD = "view_rebuild"
     """The report of a rebuild of a view at the end, in `counts`."""
     VIEW_SOURCES = "view_sources"
@@ -103,7 +105,7 @@ class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
     """A message or record in a response; for a commit, only shard and offset.
 
     `group` of an appended record is its key. `receive_count` counts the deliveries of a message;
-    `number` is a record's sequence number in the Kinesis protocol.
+    `number` is a record's sequence number in the Kinesis protocol, and `at_ms` its event time.
     """
 
     value: str = ""
@@ -115,6 +117,7 @@ class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
     number: str = ""
     parents: tuple[int, ...] = ()
     routes: tuple[int, ...] = ()
+    at_ms: int = 0
 
 
 class Gap(msgspec.Struct, frozen=True):

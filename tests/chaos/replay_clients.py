@@ -1,6 +1,7 @@
 """Replays of parts of the stream into other streams, and their results."""
 
 import asyncio
+from datetime import datetime
 from random import Random
 from typing import Any
 
@@ -133,9 +134,18 @@ async def every_record(http: httpx.AsyncClient, stream: str) -> tuple[Seen, ...]
             continue
         page = answer.json()
         found += [
-            Seen(value=record["data"], shard=record["shard"], offset=record["offset"])
+            Seen(
+                value=record["data"],
+                shard=record["shard"],
+                offset=record["offset"],
+                at_ms=_time_ms(record.get("event_time") or record["arrival_time"]),
+            )
             for record in page["records"]
         ]
         if page["next_cursor"] == cursor:
             return tuple(found)
         cursor = page["next_cursor"]
+
+
+def _time_ms(time: str) -> int:
+    return round(datetime.fromisoformat(time).timestamp() * 1000)

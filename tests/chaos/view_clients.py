@@ -1,22 +1,26 @@
-"""Owners of views, where there is a Spark worker: of one whose query changes and which is paused at times, and of a join.
+"""Owners of views, where there is a Spark worker: of one whose query changes and which is paused at times, and of two joins.
 
 events ──▶ tally ──▶ tally.changes     a row for each shard: the number of its records, and the last offset
 
 visits ────────┬──▶ pairs              a row for each ending of values: the number of pairs with it
 visits.copies ─┘
+
+visits ────────┬──▶ unchosen           a row for each ending: the number of visits that were not chosen in time
+visits.chosen ─┘
 """
 
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
 import httpx
 
 from tests.chaos.callers import Caller, Told
-from tests.chaos.checker import PAIRED, PAIRS, TALLY
-from tests.chaos.checking.views import ENDING
+from tests.chaos.checker import CHOSEN, PAIRED, PAIRS, TALLY, UNCHOSEN
+from tests.chaos.checking.views import ENDING, MATCH_S
 from tests.chaos.history import Kind
 from tests.chaos.replay_clients import PATIENCE_S, every_record
 from tests.chaos.requests import send_until_done
@@ -46,6 +50,18 @@ _JOIN = {
     },
 }
 """Join in which, in a run of up to an hour, each record waits for all later ones, and none is late."""
+
+_DELAY_S = 20  # more than a jump of the store's clock
+_LEFT_JOIN = {
+    "sql": f"select right(v.value, {ENDING}) as ending, count(*) as records from v left join c "
+    f"on v.value = c.value and c.event_time between v.event_time - interval {MATCH_S} seconds "
+    f"and v.event_time + interval {MATCH_S} seconds where c.value is null group by 1",
+    "from": {
+        relation: {"stream": stream, "watermark_seconds": _DELAY_S, "idle_seconds": 10}
+        for relation, stream in zip(_RELATIONS, (PAIRED[0], CHOSEN), strict=True)
+    },
+}
+"""Join in which a record waits for a match for less than a minute, and none is late."""
 
 _COMPARED = ("exact", "records", "view_records", "added", "removed", "changed")
 
@@ -137,8 +153,9 @@ async def change(stage: Stage, _: str, tally: Tally, chance: Random) -> None:
 
 
 async def join(stage: Stage, _: str, caller: Caller, chance: Random) -> None:
-    """Put the view that joins two streams, which stays as it is."""
+    """Put the views that join two streams, which stay as they are."""
     await _insist(caller, "PUT", f"/views/{PAIRS}", _JOIN)
+    await _insist(caller, "PUT", f"/views/{UNCHOSEN}", _LEFT_JOIN)
     await stage.over.wait()
 
 
@@ -165,6 +182,28 @@ async def note_pairs(caller: Caller, ends: Mapping[str, Mapping[int, int]]) -> N
     ]
     rows = {row["ending"]: row["pairs"] for row in await _rows(caller, PAIRS, last)}
     caller.went_well(Kind.VIEW_ROWS, PAIRS, invoked, Told(counts=rows))
+
+
+async def note_unmatched(caller: Caller) -> None:
+    """Record the rows of the left join once no record waits, and the records of its streams."""
+    newest_ms = 0
+    for stream in (PAIRED[0], CHOSEN):
+        invoked = caller.history.now()
+        records = await every_record(caller.http, stream)
+        newest_ms = max([newest_ms, *[one.at_ms for one in records]])
+        caller.went_well(Kind.JOINED, stream, invoked, Told(records))
+    invoked = caller.history.now()
+    waits_until = datetime.fromtimestamp(newest_ms / 1000 + 2 * MATCH_S, UTC)
+    path = f"/views/{UNCHOSEN}/rows?limit=1000"
+    while True:
+        read = (await _insist(caller, "GET", path)).json()
+        watermark = read["as_of"]["watermark"]
+        is_over = watermark and datetime.fromisoformat(watermark) > waits_until
+        if is_over or caller.history.now() > invoked + PATIENCE_S:
+            break
+        await asyncio.sleep(LOOK_S)
+    rows = {row["ending"]: row["records"] for row in read["rows"]}
+    caller.went_well(Kind.VIEW_ROWS, UNCHOSEN, invoked, Told(counts=rows))
 
 
 async def _rows(caller: Caller, view: str, last: Collection[str]) -> list[dict[str, Any]]:

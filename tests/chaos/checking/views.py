@@ -1,4 +1,4 @@
-"""Invariants of views: V3, V4, V7, V11, V19, V21, V22 and V23."""
+"""Invariants of views: V3, V4, V7, V11, V19, and V21 to V24."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -11,6 +11,9 @@ _SAME = {"exact": 1, "added": 0, "removed": 0, "changed": 0}
 
 ENDING = 2
 """Number of the last characters that the values of a pair have in common."""
+
+MATCH_S = 5
+"""Time between a record and one of the other stream that matches it, at most."""
 
 
 def rows_count_each_record_once(view: str) -> Callable[[Operations], Finding]:
@@ -111,6 +114,38 @@ def pairs_are_counted_once(view: str, first: str, second: str) -> Callable[[Oper
             if rows and expected.get(ending, 0) != rows.get(ending, 0)
         ]
         return Finding("V23 a join counts each pair once", sum(rows.values()), tuple(wrong))
+
+    return check
+
+
+def unmatched_are_counted_once(
+    view: str, first: str, second: str
+) -> Callable[[Operations], Finding]:
+    """V24: the rows of a view, one for each ending, count the records of a stream that no other one matches.
+
+    A record of the other stream matches one with the same value whose time is at most MATCH_S from its own.
+    """
+
+    def check(history: Operations) -> Finding:
+        records = [(one.log, seen) for one, seen in answers(history, Kind.JOINED)]
+        times = defaultdict[str, list[int]](list)
+        for log, seen in records:
+            if log == second:
+                times[seen.value].append(seen.at_ms)
+        expected = Counter(
+            seen.value[-ENDING:]
+            for log, seen in records
+            if log == first
+            and all(abs(at_ms - seen.at_ms) > 1000 * MATCH_S for at_ms in times[seen.value])
+        )
+        rows = _counts(history, Kind.VIEW_ROWS, view)
+        wrong = [
+            f"{expected[ending]} records of {first} that end with {ending!r} have no match in {second}, and {view} counts {rows.get(ending, 0)}"
+            for ending in sorted({*expected, *rows})
+            if rows and expected[ending] != rows.get(ending, 0)
+        ]
+        count = sum(rows.values())
+        return Finding("V24 a record without a match counts once", count, tuple(wrong))
 
     return check
 

@@ -54,6 +54,7 @@ def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
     UNCHANGED,
     TESTED,
     PAIRED,
+    WITHOUT_MATCH,
 ) = checker.TOPIC_INVARIANTS
 
 
@@ -329,6 +330,17 @@ def view_pairs(**counts: int) -> Operation:
     return op(Kind.VIEW_ROWS, 9, log=checker.PAIRS, counts=counts)
 
 
+def joined(log: str, *records: tuple[str, int]) -> Operation:
+    """The records of a stream that a view joins, by value and time in milliseconds."""
+    seen = [Seen(value=value, at_ms=at_ms) for value, at_ms in records]
+    return op(Kind.JOINED, 9, *seen, log=log)
+
+
+def view_unmatched(**counts: int) -> Operation:
+    """The rows of the view of records without a match, of which each ending has one."""
+    return op(Kind.VIEW_ROWS, 9, log=checker.UNCHOSEN, counts=counts)
+
+
 COUNTED = [
     view_rebuild(),
     view_back_test(),
@@ -482,3 +494,10 @@ VISITED = [
     view_pairs(**{":2": 1, ":3": 1}),
 ]
 """Records of a stream with two routes, of which one takes all, and the view of their pairs."""
+
+UNMATCHED = [
+    joined(checker.PAIRED[0], ("v:2", 1_000), ("v:3", 2_000), ("w:3", 3_000)),
+    joined(checker.CHOSEN, ("v:2", 6_000), ("v:3", 7_001)),
+    view_unmatched(**{":3": 2}),
+]
+"""Records of two streams, of which one has a match, one has it too late, and one has none."""

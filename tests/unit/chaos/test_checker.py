@@ -23,6 +23,7 @@ from tests.unit.chaos.histories import (
     REPLAY,
     SPLIT,
     UNKNOWN,
+    UNMATCHED,
     VISITED,
     ack,
     append,
@@ -122,6 +123,7 @@ def test_valid_history_satisfies_all_invariants():
         *PUBLISHED,
         *VISITED,
         *COUNTED,
+        *UNMATCHED,
     ]
 
     assert [finding for finding in checker.check(history) if not finding.holds] == []

@@ -40,10 +40,12 @@ from tests.unit.chaos.histories import (
     TWICE_ROUTES,
     UNCHANGED,
     UNKNOWN,
+    UNMATCHED,
     URL_ROUTE,
     VISITED,
     VISITS_ORDERED,
     WHOLE,
+    WITHOUT_MATCH,
     Invariant,
     asked,
     chosen,
@@ -70,6 +72,7 @@ from tests.unit.chaos.histories import (
     view_rebuild,
     view_rows,
     view_sources,
+    view_unmatched,
     viewed_sources,
     visit,
 )
@@ -370,5 +373,15 @@ TOPIC_VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         "join misses a pair of a record that waited",
         PAIRED,
         [*VISITED, read(9, ("w:2", 2), log=checker.VISIT_COPIES), *VISITED[-1:]],
+    ),
+    (
+        "record without a match is missing",
+        WITHOUT_MATCH,
+        [*UNMATCHED, view_unmatched(**{":3": 1})],
+    ),
+    (
+        "record has a match, and counts as one without",
+        WITHOUT_MATCH,
+        [*UNMATCHED, view_unmatched(**{":2": 1, ":3": 2})],
     ),
 ]
