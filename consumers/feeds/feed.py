@@ -154,6 +154,10 @@ class Reader:
         return self._feed
 
     async def __aexit__(self, *_: object) -> None:
+        self.leave()
+
+    def leave(self) -> None:
+        """End to read."""
         self._feeds.leave(self._feed)
 
 

@@ -261,16 +261,20 @@ class Tail:
             self._ready.remove(lane)
         await self._end(lane)
 
-    async def _end(self, lane: _Lane) -> None:
-        if lane.task is not None:
-            lane.task.cancel()
-            await asyncio.gather(lane.task, return_exceptions=True)
-        await lane.reader.__aexit__()
+    async def _end(self, *lanes: _Lane) -> None:
+        """End reads of shards: all of them, also when this is cancelled."""
+        tasks = [lane.task for lane in lanes if lane.task is not None]
+        for task in tasks:
+            task.cancel()
+        try:
+            await asyncio.gather(*tasks, return_exceptions=True)
+        finally:
+            for lane in lanes:
+                lane.reader.leave()
 
     async def _close(self) -> None:
-        while self._lanes:
-            _, lane = self._lanes.popitem()
-            await self._end(lane)
+        lanes, self._lanes = self._lanes, {}
+        await self._end(*lanes.values())
 
 
 def _expired_chunk(shard: int, offset: int) -> Chunk:

@@ -102,13 +102,15 @@ class LaggingReader:
 
     async def hold(self) -> None:
         """Stop reading and sending; what was not sent is read again."""
-        if self._task is not None:
-            task, self._task = self._task, None
-            await end(task)
-        self._positions = self.unsent()
-        if self.buffer is not None:
+        task, self._task = self._task, None
+        try:
+            if task is not None:
+                await end(task)
+        finally:  # also when this is cancelled: the buffer would go on
+            self._positions = self.unsent()
             buffer, self.buffer = self.buffer, None
-            await buffer.close()
+            if buffer is not None:
+                await buffer.close()
 
     async def close(self) -> None:
         """Stop reading and sending."""

@@ -314,3 +314,27 @@ async def test_view_is_followed_into_partitions_that_are_added(engines):
     await feeds.close()
 
     assert {shard for shard, _ in seen} == {0, 1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("later", range(4))
+async def test_tail_that_is_cancelled_again_leaves_no_read(feeds, catalog, later):
+    """The reads of other shards went on for ever, and their errors were logged as never retrieved."""
+
+    async def read() -> None:
+        async with await tail_of(feeds, catalog, {}) as tail:
+            await tail.next(LONG_MS)
+
+    reader = asyncio.create_task(read())
+    async with asyncio.timeout(PATIENCE_S):
+        while feeds.count < 2:  # noqa: ASYNC110 - the tail has no event for it
+            await asyncio.sleep(0.01)
+    await turns()
+    reader.cancel()
+    for _ in range(later):
+        await asyncio.sleep(0)
+    reader.cancel()
+    await asyncio.wait([reader])
+    await turns()
+
+    assert feeds.count == 0
+    assert not [task for task in map(str, asyncio.all_tasks()) if "Tail." in task]
