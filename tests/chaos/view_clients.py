@@ -186,19 +186,17 @@ async def note_pairs(caller: Caller, ends: Mapping[str, Mapping[int, int]]) -> N
 
 async def note_unmatched(caller: Caller) -> None:
     """Record the rows of the left join once no record waits, and the records of its streams."""
-    newest_ms = 0
-    for stream in (PAIRED[0], CHOSEN):
-        invoked = caller.history.now()
-        records = await every_record(caller.http, stream)
-        newest_ms = max([newest_ms, *[one.at_ms for one in records]])
-        caller.went_well(Kind.JOINED, stream, invoked, Told(records))
     invoked = caller.history.now()
-    waits_until = datetime.fromtimestamp(newest_ms / 1000 + 2 * MATCH_S, UTC)
+    visits = await every_record(caller.http, PAIRED[0])
+    caller.went_well(Kind.JOINED, PAIRED[0], invoked, Told(visits))
+    caller.went_well(Kind.JOINED, CHOSEN, invoked, Told(await every_record(caller.http, CHOSEN)))
+    newest_ms = max(one.at_ms for one in visits)
+    newest = datetime.fromtimestamp(newest_ms / 1000, UTC)
     path = f"/views/{UNCHOSEN}/rows?limit=1000"
     while True:
         read = (await _insist(caller, "GET", path)).json()
         watermark = read["as_of"]["watermark"]
-        is_over = watermark and datetime.fromisoformat(watermark) > waits_until
+        is_over = watermark and datetime.fromisoformat(watermark) > newest
         if is_over or caller.history.now() > invoked + PATIENCE_S:
             break
         await asyncio.sleep(LOOK_S)
