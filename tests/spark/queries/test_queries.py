@@ -33,6 +33,8 @@ from tests.conditions import PATIENCE_S, SPARK_S, eventually
 from tests.documentation import DOCS, blocks
 from tests.tiered_stream import move_to_archive
 
+pytestmark = pytest.mark.one_store
+
 CLICKS, USERS = StreamName("clicks"), StreamName("users")
 QUERY_JOBS = {
     kind: HANDLERS[kind] for kind in (JobKind.QUERY, JobKind.VIEW_PLAN, JobKind.VIEW_SCAN)

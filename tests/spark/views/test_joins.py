@@ -25,6 +25,8 @@ from storage.domain.views.view import BadPolicy, ViewInput, ViewQuery, ViewSpec
 from tests.conditions import eventually
 from tests.spark.views.test_scan import CHANGES, messages_of, summed, until
 
+pytestmark = pytest.mark.one_store
+
 ORDERS, SHIPMENTS = StreamName("orders"), StreamName("shipments")
 
 VIEW = ViewName("shipped")

@@ -33,6 +33,8 @@ from tests.spark.views.test_joins import (
 )
 from tests.spark.views.test_scan import CHANGES, summed, until
 
+pytestmark = pytest.mark.one_store
+
 ON = (
     "o.id = s.id and s.event_time between o.event_time - interval {before} seconds "
     "and o.event_time + interval {within} seconds"

@@ -33,6 +33,8 @@ from tests.spark.views.test_scan import (
     until,
 )
 
+pytestmark = pytest.mark.one_store
+
 MINUTES = "select window(event_time, '1 minute').start s, count(*) n from c group by 1"
 UPPER = "select upper(page) as page, count(*) as clicks from c group by 1"
 

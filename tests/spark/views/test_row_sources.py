@@ -28,6 +28,8 @@ from tests.spark.views.test_scan import (
     tracked,
 )
 
+pytestmark = pytest.mark.one_store
+
 
 @pytest.fixture
 async def clicks(storage: Storage) -> Storage:

@@ -29,6 +29,8 @@ from storage.views.engine import ViewStatus
 from tests.conditions import SPARK_S, eventually
 from tests.spark.workers import worker_process
 
+pytestmark = pytest.mark.one_store
+
 CLICKS = StreamName("clicks")
 VIEW, OTHER = ViewName("clicks-per-page"), ViewName("other")
 COUNT = "select page, count(*) as clicks, sum(ms) as ms from c group by page"

@@ -24,6 +24,8 @@ from storage.views.scans import StoredState
 from tests.spark.views.records import START_MS, clicks, split
 from tests.spark.views.test_planner import Batches, at_once, both_forms, ordered, query, same
 
+pytestmark = pytest.mark.one_store
+
 QUERIES = {
     "key": "select page, session_window(event_time, '40 seconds').start s, count(*) n, max(ms) m from c group by page, session_window(event_time, '40 seconds')",
     "whole": "select session_window(event_time, '5 seconds') w, count(distinct person) n, avg(ms) a from c group by 1",

@@ -16,6 +16,8 @@ from storage.domain.views.view import ViewQuery, ViewTable
 from tests.spark.views.records import clicks, split
 from tests.spark.views.test_planner import TABLE_COLUMNS, at_once, both_forms, query, users
 
+pytestmark = pytest.mark.one_store
+
 # Each with a query over all records that has a row for each key and shard
 TRACKED = {
     "key": (
