@@ -129,7 +129,10 @@ class LaggingReader:
             async with self._new_tail(self._positions) as tail:
                 self._tail = tail
                 while not self._owner.try_rejoin(self):
-                    chunk = await tail.next(limits.ROUTER_READ_WAIT_MS)
+                    is_sent = not any(self.buffer.pending())  # else it may rejoin once it is
+                    chunk = await tail.next(
+                        limits.ROUTER_READ_WAIT_MS if is_sent else limits.ROUTER_SAVE_MS
+                    )
                     if chunk is not None:
                         await self._dispatch(chunk, self.buffer)
                         self._owner.note_gap(chunk.gap)

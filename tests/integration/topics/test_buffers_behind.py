@@ -136,5 +136,10 @@ async def test_route_behind_a_target_that_is_ahead_of_the_router_receives_all(
 
     assert await receive_all(topics, BILLING, 8) == BODIES[2:]
     assert sorted(await receive_all(topics, CRM, 10)) == sorted([*BODIES[4:], *BODIES[6:]])
+
+    async def has_all() -> bool:
+        return await positions_of(topics) == TopicPositions({0: 10})
+
+    await until(has_all)
     await end(task)
     assert await is_empty(topics, CRM)
