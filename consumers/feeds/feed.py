@@ -157,7 +157,7 @@ class Reader:
         self.leave()
 
     def leave(self) -> None:
-        """End to read."""
+        """Stop reading."""
         self._feeds.leave(self._feed)
 
 

@@ -262,7 +262,7 @@ class Tail:
         await self._end(lane)
 
     async def _end(self, *lanes: _Lane) -> None:
-        """End reads of shards: all of them, also when this is cancelled."""
+        """Stop reading shards: all of them, also if this is cancelled."""
         tasks = [lane.task for lane in lanes if lane.task is not None]
         for task in tasks:
             task.cancel()

@@ -42,7 +42,7 @@ class StoredRow(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    """Form of a statement that reads rows; what else it depends on are its parameters."""
+    """Which bounds and which order a read has; the values of the bounds are parameters."""
 
     has_high: bool = False
     ends_after: bool = False
@@ -76,7 +76,7 @@ class ViewOutputRows(Repository):
     ) -> tuple[ViewProgress, list[StoredRow]] | None:
         """Return rows of a revision and its progress, of one snapshot; None if it is not active."""
         parameters = _parameters(revision, keys, limit)
-        read = await self._read(_present_in(_Shape.of(keys)), parameters)
+        read = await self._read(_rows_statement(_Shape.of(keys)), parameters)
         return None if read is None else (read[0], _stored(read[1]))
 
     async def batch_at(
@@ -103,7 +103,7 @@ class ViewOutputRows(Repository):
     ) -> list[StoredRow] | None:
         """Return rows as they were after a batch; None if it is not active, or they are not kept."""
         parameters = {**_parameters(revision, keys, limit), "batch": batch}
-        read = await self._read(_former_in(_Shape.of(keys)), parameters)
+        read = await self._read(_history_statement(_Shape.of(keys)), parameters)
         return None if read is None else _stored(read[1])
 
     async def history_since(self, revision_id: str) -> tuple[bool, int | None]:
@@ -121,7 +121,7 @@ class ViewOutputRows(Repository):
     ) -> tuple[ViewProgress, StoredRow | None] | None:
         """Return the row in a range with its sources, as `read` does."""
         parameters = _parameters(revision, keys, limit=1)
-        read = await self._read(_present_in(_Shape.of(keys), "sources"), parameters)
+        read = await self._read(_rows_statement(_Shape.of(keys), "sources"), parameters)
         if read is None:
             return None
         progress, selected = read
@@ -138,7 +138,7 @@ class ViewOutputRows(Repository):
         The row with which they exceed `bytes_max` is the last one.
         """
         parameters = _parameters(revision, KeyRange(), limit) | {"bytes_max": bytes_max}
-        read = await self._read(_first_rows(), parameters)
+        read = await self._read(_snapshot_statement(), parameters)
         if read is None:
             return None
         progress, selected = read
@@ -171,25 +171,25 @@ def _stored(rows: Sequence[Any]) -> list[StoredRow]:
     return [StoredRow(row.key, row.output.encode()) for row in rows]
 
 
-# Statements, which take longer to build than Postgres takes for a row
+# Cached statements: building one takes longer than Postgres needs to read a row
 
 
 @cache
-def _present_in(shape: _Shape, *columns: str) -> Any:
+def _rows_statement(shape: _Shape, *columns: str) -> Any:
     """Select the rows that a read returns, and other columns of them."""
     rows = _rows_in(_present(), shape, *columns).limit(_LIMIT)
     return _with_progress(rows, is_descending=shape.is_descending)
 
 
 @cache
-def _former_in(shape: _Shape) -> Any:
+def _history_statement(shape: _Shape) -> Any:
     """Select the rows that a read returned after a batch."""
     is_kept = col(ViewRevisionRow.history_batch) <= _BATCH
     return _with_progress(_rows_at(shape), is_kept, is_descending=shape.is_descending)
 
 
 @cache
-def _first_rows() -> Any:
+def _snapshot_statement() -> Any:
     """Select the first rows up to the one with which they exceed `bytes_max`."""
     first = _rows_in(_present(), _Shape()).limit(_LIMIT).subquery()
     size = func.octet_length(first.c.output)

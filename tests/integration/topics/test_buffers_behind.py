@@ -1,6 +1,8 @@
 """Buffers that were behind the router, or ahead of it, as a router's successor finds them."""
 
 import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from consumers.feeds.blocks import Chunk
 from consumers.feeds.feed import Feeds
 from consumers.routing.copies import Copy
+from consumers.routing.lagging_reader import LaggingReader
 from consumers.routing.target_sender import TargetSender
 from consumers.routing.topic_router import RoutingContext, TopicRouter
 from storage.bootstrap import Storage
@@ -103,6 +106,34 @@ async def test_copies_behind_those_of_a_recovered_target_are_counted_once(
     assert [await delivered(topics, route) for route in ("billing", "crm")] == [10, 10]
 
 
+@asynccontextmanager
+async def held_router(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch, lags: Mapping[str, Mapping[int, int]]
+) -> AsyncIterator[tuple[TopicRouter, asyncio.Event]]:
+    """Run a router whose target `crm` is ahead of it; it routes what it has read once the event is set."""
+    stream = await storage.topics.get(ORDERS)
+    await storage.topic_routing.positions.save(
+        stream.stream_id, TopicPositions({0: 2}, lags), {}, fence=0, report=1, expected=[]
+    )
+    router = TopicRouter(RoutingContext(storage, Feeds(storage.record_reader, {})), stream, 1)
+    can_dispatch, dispatch = asyncio.Event(), router._dispatch
+
+    async def dispatch_later(chunk: Chunk) -> None:
+        await can_dispatch.wait()
+        await dispatch(chunk)
+
+    async def has_rejoined() -> bool:
+        return "queue:crm" in router._buffers
+
+    monkeypatch.setattr(router, "_dispatch", dispatch_later)
+    task = asyncio.create_task(router.run())
+    try:
+        await until(has_rejoined)
+        yield router, can_dispatch
+    finally:
+        await end(task)
+
+
 async def test_route_behind_a_target_that_is_ahead_of_the_router_receives_all(
     topics, put_route, monkeypatch
 ):
@@ -110,36 +141,71 @@ async def test_route_behind_a_target_that_is_ahead_of_the_router_receives_all(
     await put_route("billing", BILLING)
     await put_route("crm", CRM)
     behind = await put_route("behind", CRM)
-    stream = await topics.topics.get(ORDERS)
     await publish(topics, *NUMBERS)
     lags = {"queue:crm": {0: 6}, f"queue:crm#{behind.number}": {0: 4}}
-    await topics.topic_routing.positions.save(
-        stream.stream_id, TopicPositions({0: 2}, lags), {}, fence=0, report=1, expected=[]
-    )
 
-    router = TopicRouter(RoutingContext(topics, Feeds(topics.record_reader, {})), stream, 1)
-    can_dispatch = asyncio.Event()
-    dispatch = router._dispatch
+    async with held_router(topics, monkeypatch, lags) as (_, can_dispatch):
+        can_dispatch.set()
+        assert await receive_all(topics, BILLING, 8) == BODIES[2:]
+        assert sorted(await receive_all(topics, CRM, 10)) == sorted([*BODIES[4:], *BODIES[6:]])
 
-    async def dispatch_later(chunk: Chunk) -> None:
-        await can_dispatch.wait()
-        await dispatch(chunk)
+        async def has_all() -> bool:
+            return await positions_of(topics) == TopicPositions({0: 10})
 
-    monkeypatch.setattr(router, "_dispatch", dispatch_later)
-    task = asyncio.create_task(router.run())
-
-    async def has_rejoined() -> bool:
-        return "queue:crm" in router._buffers
-
-    await until(has_rejoined)
-    can_dispatch.set()
-
-    assert await receive_all(topics, BILLING, 8) == BODIES[2:]
-    assert sorted(await receive_all(topics, CRM, 10)) == sorted([*BODIES[4:], *BODIES[6:]])
-
-    async def has_all() -> bool:
-        return await positions_of(topics) == TopicPositions({0: 10})
-
-    await until(has_all)
-    await end(task)
+        await until(has_all)
     assert await is_empty(topics, CRM)
+
+
+async def test_route_that_is_paused_ahead_of_the_router_goes_on_where_it_was(
+    topics, put_route, monkeypatch
+):
+    """Its own reader began at the router, and what the target had was sent and counted again (T10)."""
+    await put_route("billing", BILLING)
+    route = await put_route("crm", CRM)
+    await publish(topics, *NUMBERS)
+
+    async with held_router(topics, monkeypatch, {"queue:crm": {0: 6}}) as (router, can_dispatch):
+        name = RouteName(ORDERS, "crm")
+        await topics.topic_routes.pause(name, paused=True)
+
+        async def is_apart() -> bool:
+            return f"queue:crm#{route.number}" in router._lagging
+
+        await until(is_apart)
+        can_dispatch.set()
+        await topics.topic_routes.pause(name, paused=False)
+        assert await receive_all(topics, CRM, 4) == BODIES[6:]
+
+        async def has_counted() -> bool:
+            return [await delivered(topics, one) for one in ("billing", "crm")] == [8, 4]
+
+        await until(has_counted)
+    assert await is_empty(topics, CRM)
+
+
+async def test_target_that_falls_behind_keeps_what_it_was_ahead(topics, put_route, monkeypatch):
+    """Its reader began at the router, and a successor would have counted again what the target had (T10)."""
+    monkeypatch.setattr(limits, "ROUTER_OUTBOX_RECORDS", 1)
+    monkeypatch.setattr(limits, "ROUTER_BLOCK_COPIES", 2)
+    gate = Gate(monkeypatch, CRM)
+    await put_route("billing", BILLING)
+    await put_route("crm", CRM)
+    await publish(topics, *NUMBERS)
+
+    async with held_router(topics, monkeypatch, {"queue:crm": {0: 6}}) as (router, can_dispatch):
+        begun, lagging_reader = dict[str, Mapping[int, int]](), router._lagging_reader
+
+        def noted(key: str, positions: Mapping[int, int], *others: Any) -> LaggingReader:
+            begun[key] = positions
+            return lagging_reader(key, positions, *others)
+
+        monkeypatch.setattr(router, "_lagging_reader", noted)
+        can_dispatch.set()
+
+        async def is_behind() -> bool:
+            return "queue:crm" in begun
+
+        await until(is_behind)
+        gate.open(100)
+        assert await receive_all(topics, CRM, 4) == BODIES[6:]
+    assert begun["queue:crm"] == {0: 6}
