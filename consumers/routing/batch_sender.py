@@ -20,7 +20,7 @@ from consumers.routing.dead_letters import DeadLetterSender, DeliveryFailure
 from consumers.routing.delivery_counts import EXPIRED, ROUTE_DELETED, DeliveryCounts
 from consumers.routing.target_sender import TargetSender, UnfitCopy
 from storage.domain import limits
-from storage.domain.errors import ErrorCategory, MillstreamError
+from storage.domain.errors import ErrorCategory, ErrorCode, MillstreamError
 from storage.domain.names import QueueName
 from storage.domain.topics.route import RouteFailurePolicy, TopicRoute
 
@@ -110,7 +110,7 @@ class BatchSender:
     ) -> Sequence[Copy]:
         if error.code.category is ErrorCategory.NOT_FOUND:
             return await self._without_target(copies, error)
-        if error.code.category not in _OF_THE_MESSAGE:
+        if error.code.category not in _OF_THE_MESSAGE and not _may_fit_in_part(copies, error):
             return self._failed(copies, error.detail)
         if len(copies) == 1:
             await self._give_up(copies, DeliveryFailure(error.code, error.detail))
@@ -217,7 +217,7 @@ class BatchSender:
         try:
             await self._dead_letters.send(queue, copies, failure)
         except MillstreamError as error:
-            if error.code.category not in _OF_THE_MESSAGE:
+            if error.code.category not in _OF_THE_MESSAGE and not _may_fit_in_part(copies, error):
                 return self._failed(copies, f"Dead-letter queue: {error.detail}")
             if len(copies) == 1:
                 return self._drop(copies, f"{failure.detail} Dead-letter queue: {error.detail}")
@@ -303,6 +303,11 @@ class BatchSender:
         facts = {"target": str(self._target.target)}
         logger.error("route_failed", exc_info=error, extra=facts)
         return self._failed(copies, repr(error))
+
+
+def _may_fit_in_part(copies: Sequence[Copy], error: MillstreamError) -> bool:
+    """Return whether a full queue may take some of these copies: all of them may be more than it ever takes."""
+    return error.code is ErrorCode.QUEUE_FULL and len(copies) > 1
 
 
 def _routes_of(copies: Iterable[Copy]) -> Iterable[TopicRoute]:
