@@ -306,7 +306,7 @@ class BatchSender:
 
 
 def _may_fit_in_part(copies: Sequence[Copy], error: MillstreamError) -> bool:
-    """Return whether a full queue may take some of these copies: all of them may be more than it ever takes."""
+    """Return whether a full queue may take some of these copies; all may never fit."""
     return error.code is ErrorCode.QUEUE_FULL and len(copies) > 1
 
 
