@@ -19,7 +19,7 @@ from storage.catalog.catalog import Catalog
 from storage.concurrency.bounded_cache import BoundedCache
 from storage.concurrency.tasks import in_batches
 from storage.domain import limits
-from storage.domain.errors import MillstreamError
+from storage.domain.errors import MillstreamError, QueueFull
 from storage.domain.fault_points import fault
 from storage.domain.jobs import wait_after_ms
 from storage.domain.log.record_batch import CONTENT_TYPE, Record
@@ -111,11 +111,16 @@ class ViewSinks:
         retry = self._retries.get(place)
         if retry is not None and time.monotonic() < retry.at_s:
             return pending
+        most = limits.VIEW_SINK_MESSAGES
         try:
-            while messages := await self._rows.pending(
-                *place, limits.VIEW_SINK_MESSAGES, limits.VIEW_SINK_BYTES
-            ):
-                await self._send(view, sink, messages)
+            while messages := await self._rows.pending(*place, most, limits.VIEW_SINK_BYTES):
+                try:
+                    await self._send(view, sink, messages)
+                except QueueFull:
+                    if len(messages) == 1:
+                        raise
+                    most = len(messages) // 2  # all may be more than the queue ever takes
+                    continue
                 fault("view.sent")
                 await self._rows.settle(*place, messages)
                 await self._retire_former(view, sink, messages[-1].revision)

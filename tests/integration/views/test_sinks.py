@@ -203,8 +203,8 @@ async def test_sink_that_refuses_holds_back_its_view_alone(engines, worker, put,
     again = await another_worker(engines).deliver([view])
 
     assert (behind, again) == ({view.view_id}, set())
-    assert sent == [(NAME, 3)]
-    assert [one.pending for one in waiting] == [0, 3]
+    assert sorted(sent) == [(NAME, 1), (NAME, 3)]  # the full queue had a place
+    assert [one.pending for one in waiting] == [0, 2]
     assert waiting[1].failure
     assert [one["row"]["page"] for one in await receive(engines)] == ["a", "b", "c"]
 
