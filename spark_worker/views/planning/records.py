@@ -102,11 +102,19 @@ def raw_batch(shard: int, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _headers_of(headers: pa.ListArray) -> pa.MapArray:
     """Return headers as maps: empty without headers, and of equal names the last one."""
-    if headers.null_count == len(headers):
-        return pa.array([[]] * len(headers), _HEADERS)
-    rows = headers.to_pylist()
-    maps = [{one["k"]: one["v"] for one in row or ()} for row in rows]
-    return pa.array([[*each.items()] for each in maps], _HEADERS)
+    names, _, values = headers.flatten().flatten()
+    if _are_repeated(pc.list_parent_indices(headers), names):
+        maps = [{one["k"]: one["v"] for one in row or ()} for row in headers.to_pylist()]
+        return pa.array([[*each.items()] for each in maps], _HEADERS)
+    ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(headers), 0))
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    return pa.MapArray.from_arrays(offsets, names, values, _HEADERS)
+
+
+def _are_repeated(records: pa.Array, names: pa.Array) -> bool:
+    """Return whether a record has a name twice; `records` has the record of each name."""
+    pairs = pa.table({"record": records, "name": names})
+    return bool(pairs.group_by(pairs.column_names).aggregate([]).num_rows < len(names))
 
 
 def with_watermark(records: pa.Table, watermark_ms: int | None) -> pa.Table:
