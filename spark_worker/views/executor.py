@@ -206,8 +206,12 @@ class Executor:
     def contributors(
         self, view: PreparedView, records: pa.Table, tables: Mapping[str, Any] = NO_TABLES
     ) -> Iterator[Contributor]:
-        """Yield the records that contribute to rows, of a view that tracks their sources."""
+        """Yield the records that contribute to rows of a view that tracks their sources.
+
+        Its plans are over raw records.
+        """
         assert view.contributors is not None
+        assert view.parse is None
         self._choose_codegen(records.num_rows)
         source = self._relation(records)
         plans = [self._plans.over(view.contributors, source, tables)]

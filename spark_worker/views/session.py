@@ -37,7 +37,7 @@ class ViewSession:
         self._executor = Executor(self._planner.spark, self._planner.plans)
         self._parsed = ParsedTables(self._planner.plans)
         self._prepared: dict[str, tuple[int, PreparedView]] = {}
-        self._parsing_once: dict[str, PreparedView] = {}
+        self._over_raw: dict[str, PreparedView] = {}
         self._next = 0
 
     def prepare(self, revision: ViewRevision) -> None:
@@ -50,7 +50,7 @@ class ViewSession:
     def keep(self, revision_ids: Sequence[str], tables: set[StreamName]) -> None:
         """Forget all other revisions, and the rows of other tables."""
         self._parsed.keep(tables)
-        for prepared in (self._prepared, self._parsing_once):
+        for prepared in (self._prepared, self._over_raw):
             for gone in prepared.keys() - set(revision_ids):
                 del prepared[gone]
 
@@ -67,8 +67,8 @@ class ViewSession:
         watermarks = {_watermark_of(revision) for revision in revisions}
         raw = {watermark: with_watermark(every, watermark) for watermark in watermarks}
         numbered = self._numbered(revisions)
-        if every.num_rows >= limits.VIEW_PARSE_RECORDS:
-            numbered = [(one, nth, self._over_parsed(one, nth)) for one, nth, _ in numbered]
+        if every.num_rows < limits.VIEW_PARSE_RECORDS:
+            numbered = [(one, number, self._raw(one)) for one, number, _ in numbered]
         results = self._executor.partials(
             {number: view for _, number, view in numbered},
             {number: raw[_watermark_of(one)] for one, number, _ in numbered},
@@ -96,13 +96,13 @@ class ViewSession:
         of_view = self._tables_of(revision, view, tables)
         return self._executor.join(view, batch.sides, batch.expired, of_view)
 
-    def _over_parsed(self, revision: ViewRevision, number: int) -> PreparedView:
-        """Return a prepared view whose plans are over parsed records."""
-        prepared = self._parsing_once.get(revision.revision_id)
-        if prepared is None:
-            prepared = self._planner.prepare(revision.query, number, parses_once=True)
-            self._parsing_once[revision.revision_id] = prepared
-        return prepared
+    def _raw(self, revision: ViewRevision) -> PreparedView:
+        """Return a prepared revision whose plans are over raw records."""
+        view = self._over_raw.get(revision.revision_id)
+        if view is None:
+            _, prepared = self._prepared[revision.revision_id]
+            view = self._over_raw[revision.revision_id] = self._planner.over_raw(prepared)
+        return view
 
     def contributors(
         self,
@@ -111,7 +111,7 @@ class ViewSession:
         tables: Mapping[str, StreamTable] = NO_TABLES,
     ) -> Iterator[Contributor]:
         """Yield the records that contribute to rows of a revision, which tracks sources."""
-        _, view = self._prepared[revision.revision_id]
+        view = self._raw(revision)
         of_view = self._tables_of(revision, view, tables)
         return self._executor.contributors(view, raw_table(records, None), of_view)
 

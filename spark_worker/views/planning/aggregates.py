@@ -53,6 +53,8 @@ _SKETCHED = frozenset({"int", "bigint", "string", "binary"})
 _FIRSTS = frozenset({"first", "first_value", "any_value"})
 _LASTS = frozenset({"last", "last_value"})
 _LISTS = frozenset({"array_agg", "collect_list"})
+_PLACED = frozenset({"max_by", "min_by", *_FIRSTS, *_LASTS, *_LISTS})
+"""Aggregates whose result depends on the order of records."""
 _INEXACT = re.compile(r"(?:^|[:<,])(float|double)(?=$|[>,])")
 _HASHED = frozenset(
     {
@@ -74,6 +76,10 @@ MERGEABLE = frozenset(
 """Names of the aggregates that have a partial form."""
 
 
+Place = Callable[[], "Column | None"]
+"""Returns the place of a record in the order of arrival; None if the query's subqueries hide it."""
+
+
 class NotMergeable(Exception):
     """The aggregate has no partial form; the text names it."""
 
@@ -90,11 +96,8 @@ class PartialAggregate:
     result: Callable[[Sequence["Column"]], "Column"]
 
 
-def partial_of(plans: Plans, aggregate: Any, place: "Column | None") -> PartialAggregate:
-    """Return the partial form of an AggregateExpression.
-
-    `place`: column of the record's place in the order of arrival, None if the query's subqueries hide it. Raises NotMergeable.
-    """
+def partial_of(plans: Plans, aggregate: Any, place_of_record: Place) -> PartialAggregate:
+    """Return the partial form of an AggregateExpression. Raises NotMergeable."""
     function = aggregate.aggregateFunction()
     name = str(function.prettyName()).lower()
     type_ = _ddl(aggregate)
@@ -103,6 +106,7 @@ def partial_of(plans: Plans, aggregate: Any, place: "Column | None") -> PartialA
     is_distinct = aggregate.isDistinct() and name not in ("min", "max", "collect_set")
     if is_distinct and name != "count":
         raise NotMergeable(f"{name}(distinct …)")
+    place = place_of_record() if name in _PLACED else None
     arguments = [plans.column(part) for part in children(function)]
     if aggregate.filter().isDefined():
         condition = plans.column(aggregate.filter().get())

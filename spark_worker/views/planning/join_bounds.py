@@ -7,16 +7,11 @@
 The condition is read in Spark's optimized plan, where it is in one place wherever the query has it, and its literals are evaluated.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from spark_worker.sql.refusal import SqlRefused
-from spark_worker.views.planning.layers import (
-    column_below,
-    is_join_of_streams,
-    preserved_side,
-    streams_of,
-)
+from spark_worker.views.planning.plan_node import PlanNode
 from spark_worker.views.planning.plans import (
     ATTRIBUTE,
     RowsColumn,
@@ -51,19 +46,21 @@ class JoinBounds(NamedTuple):
     preserved: str = ""
 
 
-def join_bounds(plan: Any, times: Mapping[str, int]) -> JoinBounds:
+def join_bounds(plan: PlanNode, times: Mapping[str, int]) -> JoinBounds:
     """Return the bounds of a join of streams.
 
     `plan`: optimized plan of the join, which is an inner one if a condition excludes rows without a match. `times`: number of the event
     time among the columns of each stream. Raises SqlRefused for a join without an equality, or without bounds on both sides.
     """
-    join = next((node for node in walk(plan) if is_join_of_streams(node)), None)
+    join = next((node for node in plan.walk() if node.joins_streams), None)
     if join is None:
         raise SqlRefused(
             "a query without rows is not supported in a view", "Correct its condition."
         )
-    conditions = [*_conjuncts(join.condition().get())] if join.condition().isDefined() else []
-    if not any(_is_equality(condition, *children(join)) for condition in conditions):
+    condition = join.plan.condition()
+    conditions = [*_conjuncts(condition.get())] if condition.isDefined() else []
+    sides = [set(map(expression_id, items(child.plan.output()))) for child in join.children]
+    if not any(_is_equality(condition, sides) for condition in conditions):
         raise SqlRefused(
             "a join of streams without an equality is not supported",
             "Compare a column of each, such as `on a.id = b.id and …`.",
@@ -86,8 +83,8 @@ def join_bounds(plan: Any, times: Mapping[str, int]) -> JoinBounds:
             f"a join of streams over more than {days} days is not supported",
             "Use closer bounds of the event times.",
         )
-    side = preserved_side(join)
-    preserved = "" if side is None else "".join(streams_of(children(join)[side]))
+    side = join.preserved_side
+    preserved = "" if side is None else "".join(join.children[side].streams)
     return JoinBounds(waits_ms, preserved)
 
 
@@ -100,11 +97,10 @@ def _conjuncts(condition: Any) -> Iterator[Any]:
         yield condition
 
 
-def _is_equality(condition: Any, left: Any, right: Any) -> bool:
-    """Return whether a condition compares both sides of a join by equality."""
+def _is_equality(condition: Any, sides: Sequence[Set[int]]) -> bool:
+    """Return whether a condition compares attributes of both sides of a join by equality."""
     if class_name(condition) not in ("EqualTo", "EqualNullSafe"):
         return False
-    sides = [{expression_id(one) for one in items(side.output())} for side in (left, right)]
     used = [_attributes(part) for part in children(condition)]
     return any(
         used[0] and used[1] and used[0] <= sides[nth] and used[1] <= sides[1 - nth]
@@ -116,7 +112,9 @@ def _attributes(expression: Any) -> set[int]:
     return {expression_id(one) for one in walk(expression) if class_name(one) == ATTRIBUTE}
 
 
-def _ordered(condition: Any, join: Any, times: Mapping[str, int]) -> Iterator[tuple[_Time, _Time]]:
+def _ordered(
+    condition: Any, join: PlanNode, times: Mapping[str, int]
+) -> Iterator[tuple[_Time, _Time]]:
     """Yield the pairs of event times of which a condition says that the first is not later."""
     kind = class_name(condition)
     if kind not in _AT_MOST | _AT_LEAST | {"EqualTo"}:
@@ -130,7 +128,7 @@ def _ordered(condition: Any, join: Any, times: Mapping[str, int]) -> Iterator[tu
         yield right, left
 
 
-def _time_of(expression: Any, join: Any, times: Mapping[str, int]) -> _Time | None:
+def _time_of(expression: Any, join: PlanNode, times: Mapping[str, int]) -> _Time | None:
     """Return the event time that an expression is, with what is added to it; None for another."""
     plus_us = 0
     while class_name(expression) == _PLUS_INTERVAL:
@@ -140,7 +138,7 @@ def _time_of(expression: Any, join: Any, times: Mapping[str, int]) -> _Time | No
         plus_us += int(interval.value())
     if class_name(expression) != ATTRIBUTE:
         return None
-    column = RowsColumn.of(column_below(join, expression_id(expression)))
+    column = RowsColumn.of(join.columns.get(expression_id(expression), ""))
     if column is None or times.get(column.name) != column.number:
         return None
     return _Time(column.name, plus_us)

@@ -9,10 +9,12 @@
 A query of another structure is refused.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from spark_worker.views.planning.plan_node import PlanNode
 from spark_worker.views.planning.plans import (
     ATTRIBUTE,
     RELATION,
@@ -20,11 +22,8 @@ from spark_worker.views.planning.plans import (
     children,
     class_name,
     expression_id,
-    is_table,
     items,
-    rows_of,
     walk,
-    without_alias,
 )
 
 _LAYERS = frozenset({"Project", "Filter", "SubqueryAlias"})
@@ -66,9 +65,22 @@ class Layers:
     above: tuple[Any, ...]
     groupings: tuple[Any, ...]
     named: tuple[Any, ...]
-    input: Any
+    input: PlanNode
 
-    @property
+    @cached_property
+    def record_columns(self) -> Mapping[str, Any]:
+        """Attributes of the input that are columns of records, by the names of these.
+
+        The input may have other names for them; a column of a subquery that only has the name is not one. Those of streams that are
+        joined have the names of `stream_column`.
+        """
+        pairs = [
+            (self.input.columns.get(expression_id(one), ""), one)
+            for one in items(self.input.plan.output())
+        ]
+        return {name: one for name, one in reversed(pairs) if name and not _is_of_table(name)}
+
+    @cached_property
     def window(self) -> Any | None:
         """Attribute of the time window or the session that the query groups by, or None."""
         for grouping in self.groupings:
@@ -101,9 +113,9 @@ def read_layers(plan: Any, joined: Collection[str] = ()) -> Layers:
         above.append(plan)
         [plan] = children(plan)
     if class_name(plan) != "Aggregate":
-        raise NotIncremental(_reason(plan))
-    [below] = children(plan)
-    if not reads_records(below):
+        raise NotIncremental(_reason(class_name(plan)))
+    below = PlanNode.of(children(plan)[0])
+    if not below.reads_records:
         raise NotIncremental("a query that does not read the stream")
     if joined:
         _check_joined(below, joined)
@@ -128,118 +140,61 @@ def _check_sessions(groupings: Sequence[Any]) -> None:
             raise NotIncremental("a group by a part of a session")
 
 
-def record_columns(plan: Any) -> dict[str, Any]:
-    """Return the columns of an input that are columns of records, by their names there.
-
-    The input may have other names for them; a column of a subquery that only has the name is not one. Those of streams that
-    are joined have the names of `stream_column`.
-    """
-    names = [(column_below(plan, expression_id(one)), one) for one in items(plan.output())]
-    return {name: one for name, one in reversed(names) if name and not _is_of_table(name)}
-
-
 def _is_of_table(column: str) -> bool:
     of_rows = RowsColumn.of(column)
     return of_rows is not None and not of_rows.is_stream
 
 
-def column_below(plan: Any, attribute_id: int) -> str:
-    """Return the name of the relation's column that an attribute is; empty if it is none."""
-    if class_name(plan) == RELATION:
-        names = {expression_id(one): str(one.name()) for one in items(plan.output())}
-        return names.get(attribute_id, "")
-    if class_name(plan) == "Project":
-        named = {expression_id(one): one for one in items(plan.projectList())}
-        expression = without_alias(named[attribute_id])
-        if class_name(expression) != ATTRIBUTE:
-            return ""
-        return column_below(children(plan)[0], expression_id(expression))
-    if class_name(plan) == "Union":
-        place = [expression_id(one) for one in items(plan.output())].index(attribute_id)
-        parts = [(part, items(part.output())[place]) for part in children(plan)]
-        of_parts = {column_below(part, expression_id(one)) for part, one in parts}
-        return of_parts.pop() if len(of_parts) == 1 else ""
-    for part in children(plan):
-        if attribute_id in map(expression_id, items(part.output())):
-            return column_below(part, attribute_id)
-    return ""
-
-
-def reads_records(node: Any) -> bool:
-    """Return whether a plan reads the records of a batch, and not tables alone."""
-    return not all(map(is_table, _relations(node)))
-
-
-def streams_of(node: Any) -> set[str]:
-    """Return the joined streams that a plan reads."""
-    return {rows_of(one) for one in _relations(node) if not is_table(one)}
-
-
-def _relations(node: Any) -> list[Any]:
-    return [one for one in walk(node) if class_name(one) == RELATION]
-
-
-def is_join_of_streams(node: Any) -> bool:
-    """Return whether a node joins records with records."""
-    return class_name(node) == "Join" and all(map(reads_records, children(node)))
-
-
-def preserved_side(join: Any) -> int | None:
-    """Return the number of the child whose records are in the rows without a match, or None."""
-    return {"LEFT OUTER": 0, "RIGHT OUTER": 1}.get(str(join.joinType().sql()))
-
-
-def _check_input(node: Any) -> None:
+def _check_input(node: PlanNode) -> None:
     """Raise NotIncremental unless each record contributes on its own."""
-    if not reads_records(node):
+    if not node.reads_records:
         return  # a table is computed for each batch
-    parts = children(node)
-    if class_name(node) == "Join":
-        _check_join(node, *parts)
-    elif class_name(node) not in _PER_RECORD:
-        raise NotIncremental(_reason(node))
-    elif not all(map(reads_records, parts)):
+    if node.kind == "Join":
+        _check_join(node)
+    elif node.kind not in _PER_RECORD:
+        raise NotIncremental(_reason(node.kind))
+    elif not all(child.reads_records for child in node.children):
         raise NotIncremental("a union with a table")
-    for part in parts:
-        _check_input(part)
+    for child in node.children:
+        _check_input(child)
 
 
-def _check_joined(node: Any, joined: Collection[str]) -> None:
+def _check_joined(node: PlanNode, joined: Collection[str]) -> None:
     """Raise NotIncremental unless each pair of records of two streams contributes on its own."""
-    if streams_of(node) != set(joined):
+    if node.streams != set(joined):
         raise NotIncremental("a query of two streams that does not join them")
-    parts = children(node)
-    if is_join_of_streams(node):
-        left, right = map(streams_of, parts)
-        kind = str(node.joinType().sql())
-        if left & right:
+    if node.joins_streams:
+        left, right = node.children
+        kind = node.join_type
+        if left.streams & right.streams:
             raise NotIncremental("a join of more than two streams")
         if kind not in _JOINS_OF_STREAMS:
             raise NotIncremental(f"a {kind.lower()} join of streams")
-        if preserved_side(node) is not None and any(map(is_table, _relations(node))):
+        if node.preserved_side is not None and node.reads_tables:
             raise NotIncremental(f"a {kind.lower()} join of streams that are joined with a table")
-        for part in parts:
-            _check_input(part)
+        for child in node.children:
+            _check_input(child)
         return
-    if class_name(node) == "Join":
-        _check_join(node, *parts)
-    elif class_name(node) not in _PER_RECORD:
-        raise NotIncremental(_reason(node))
-    elif len(parts) > 1:
+    if node.kind == "Join":
+        _check_join(node)
+    elif node.kind not in _PER_RECORD:
+        raise NotIncremental(_reason(node.kind))
+    elif len(node.children) > 1:
         raise NotIncremental("a union of joins")
-    for part in parts:
-        if reads_records(part):
-            _check_joined(part, joined)
+    for child in node.children:
+        if child.reads_records:
+            _check_joined(child, joined)
 
 
-def _check_join(node: Any, left: Any, right: Any) -> None:
+def _check_join(node: PlanNode) -> None:
     """Raise NotIncremental for a join that depends on several records, or on none."""
-    if reads_records(left) and reads_records(right):
+    left, right = node.children
+    if left.reads_records and right.reads_records:
         raise NotIncremental("a join of the stream with itself")
-    kind = str(node.joinType().sql())
-    if kind not in (_KEEPS_LEFT if reads_records(left) else _KEEPS_RIGHT):
+    kind, condition = node.join_type, node.plan.condition()
+    if kind not in (_KEEPS_LEFT if left.reads_records else _KEEPS_RIGHT):
         raise NotIncremental(f"a {kind.lower()} join in which rows of a table are kept")
-    if not node.condition().isDefined() or not _has_equality(node.condition().get()):
+    if not condition.isDefined() or not _has_equality(condition.get()):
         raise NotIncremental("a join without an equality in `on`")
 
 
@@ -250,8 +205,7 @@ def _has_equality(condition: Any) -> bool:
     return class_name(condition) in ("EqualTo", "EqualNullSafe")
 
 
-def _reason(node: Any) -> str:
-    name = class_name(node)
-    if name in _PER_RECORD or name == "Join":
+def _reason(kind: str) -> str:
+    if kind in _PER_RECORD or kind == "Join":
         return "a query without group by"
-    return _NOUNS.get(name, f"a query with {name}")
+    return _NOUNS.get(kind, f"a query with {kind}")

@@ -4,34 +4,35 @@ left join on c  =  inner join on c, for the records of each batch
                 +  left anti join on c with nulls for the other columns, for the records whose wait has ended
 """
 
+from collections.abc import Callable
 from typing import Any
 
-from spark_worker.views.planning.layers import is_join_of_streams, preserved_side
-from spark_worker.views.planning.plans import Plans, children
+from spark_worker.views.planning.plan_node import PlanNode
+from spark_worker.views.planning.plans import Plans
 
 
-def pairs(plans: Plans, plan: Any) -> Any:
+def pairs(plans: Plans, node: PlanNode) -> Any:
     """Return a plan whose join of streams is an inner one."""
-
-    def replacement(node: Any) -> Any | None:
-        if is_join_of_streams(node) and preserved_side(node) is not None:
-            return plans.joined(node, "inner", *children(node))
-        return None
-
-    return plans.substitute(plan, replacement)
+    if node.joins_streams:
+        if node.preserved_side is None:
+            return node.plan
+        return plans.joined(node.plan, "inner", *(child.plan for child in node.children))
+    return plans.with_children(node.plan, [_below(plans, one, pairs) for one in node.children])
 
 
-def unmatched(plans: Plans, plan: Any) -> Any:
+def unmatched(plans: Plans, node: PlanNode) -> Any:
     """Return a plan with the rows of an outer join's records that nothing matches."""
+    if not node.joins_streams:
+        below = [_below(plans, one, unmatched) for one in node.children]
+        return plans.with_children(node.plan, below)
+    join, (left, right) = node.plan, (child.plan for child in node.children)
+    if node.preserved_side == 0:
+        alone = plans.joined(join, "left_anti", left, right)
+        return plans.joined(join, "left_outer", alone, plans.empty(right))
+    alone = plans.joined(join, "left_anti", right, left)
+    return plans.joined(join, "right_outer", plans.empty(left), alone)
 
-    def replacement(node: Any) -> Any | None:
-        if not is_join_of_streams(node):
-            return None
-        left, right = children(node)
-        if preserved_side(node) == 0:
-            alone = plans.joined(node, "left_anti", left, right)
-            return plans.joined(node, "left_outer", alone, plans.empty(right))
-        alone = plans.joined(node, "left_anti", right, left)
-        return plans.joined(node, "right_outer", plans.empty(left), alone)
 
-    return plans.substitute(plan, replacement)
+def _below(plans: Plans, node: PlanNode, replaced: Callable[[Plans, PlanNode], Any]) -> Any:
+    """Return a part of a plan, in which the join is replaced if it is there."""
+    return replaced(plans, node) if node.reads_records else node.plan

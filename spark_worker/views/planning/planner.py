@@ -31,6 +31,7 @@ from spark_worker.views.planning.plans import (
 from spark_worker.views.planning.prepared import (
     PreparedView,
     RowsParser,
+    over_raw,
     prepare,
     prepare_join,
 )
@@ -73,12 +74,10 @@ class ViewPlanner:
         for name, value in _SETTINGS.items():
             self.spark.conf.set(name, value)
 
-    def prepare(
-        self, query: ViewQuery, number: int = 0, *, parses_once: bool = False
-    ) -> PreparedView:
+    def prepare(self, query: ViewQuery, number: int = 0) -> PreparedView:
         """Plan a query; `number` identifies its results among those of a batch.
 
-        With `parses_once` its plans are over parsed records. Raises SqlRefused.
+        Raises SqlRefused.
         """
         relations = [*query.inputs, *query.tables]
         accepted = self._fence.check(query.sql, relations)
@@ -88,7 +87,7 @@ class ViewPlanner:
             if query.is_join:
                 prepared = self._prepare_join(query, accepted, window, number)
             else:
-                prepared = self._prepare(query, accepted, window, number, parses_once=parses_once)
+                prepared = self._prepare(query, accepted, window, number)
             return replace(prepared, tables=parsers)
         except (NotIncremental, NotStorable) as error:
             raise SqlRefused(f"{error} is not supported in a view", _ALTERNATIVE) from None
@@ -101,27 +100,27 @@ class ViewPlanner:
             for name in relations:
                 self.spark.catalog.dropTempView(name)
 
+    def over_raw(self, view: PreparedView) -> PreparedView:
+        """Return a prepared view of one stream whose plans are over raw records."""
+        return over_raw(self.plans, view)
+
     def _prepare(
         self,
         query: ViewQuery,
         accepted: AcceptedQuery,
         window: WindowCall | None,
         number: int,
-        *,
-        parses_once: bool,
     ) -> PreparedView:
         columns = declared_columns(query.input)
         parsed = relation(empty_relation(self.spark, RAW), query.input, columns, window)
-        records = parsed
-        if parses_once:
-            records = self.spark.createDataFrame([], parsed.schema).coalesce(1)
+        records = self.spark.createDataFrame([], parsed.schema).coalesce(1)
         shown = visible(records, query.input, drops_late=query.late is LatePolicy.DROP)
         shown.createOrReplaceTempView(query.relation)
         return prepare(
             self.plans,
             read_layers(self._inlined(self._analyze(accepted.text))),
             records,
-            parse=self.plans.template(parsed) if parses_once else None,
+            parse=self.plans.template(parsed),
             input_=query.input,
             window=window,
             number=number,

@@ -72,12 +72,6 @@ def rows_of(relation: Any) -> str:
     return column.name if column else ""
 
 
-def is_table(relation: Any) -> bool:
-    """Return whether a relation is a table, and no stream."""
-    column = RowsColumn.of(relation.output().apply(0).name())
-    return column is not None and not column.is_stream
-
-
 def class_name(node: Any) -> str:
     """Return the simple class name of a plan node or an expression."""
     return str(node.getClass().getSimpleName())
@@ -168,7 +162,7 @@ class Plans:
         parts = children(node)
         if not parts:
             return node
-        return self._with_children(node, [self.substitute(one, replacement) for one in parts])
+        return self.with_children(node, [self.substitute(one, replacement) for one in parts])
 
     def joined(self, join: Any, kind: str, left: Any, right: Any) -> Any:
         """Return the join of two plans by the condition of another join."""
@@ -201,6 +195,10 @@ class Plans:
             return self._project(self._to_seq(named), plan)
 
         return renamed
+
+    def kept(self, relation: Template) -> Any:
+        """Return a relation as it is; this is the source of one that is to be replaced later."""
+        return relation.node
 
     def rows(self, data: Any) -> Source:
         """Return the source of rows that the JVM has."""
@@ -243,7 +241,7 @@ class Plans:
         if not template.below:
             return template.node
         below = [self.over(one, source, rows) for one in template.below]
-        return self._with_children(template.node, below)
+        return self.with_children(template.node, below)
 
     def union(self, plans: Sequence[Any]) -> "DataFrame":
         """Return the rows of all plans, whose columns have the same types."""
@@ -251,7 +249,8 @@ class Plans:
             return self.frame(plans[0])
         return self.frame(self._union(self._to_seq([*plans]), False, False))
 
-    def _with_children(self, node: Any, parts: Sequence[Any]) -> Any:
+    def with_children(self, node: Any, parts: Sequence[Any]) -> Any:
+        """Return a node over other children."""
         if len(parts) == 1:
             return node.withNewChildren(self._cons(parts[0], self._no_items))
         return node.withNewChildren(self._to_seq([*parts]))

@@ -7,7 +7,7 @@
             ──▶ contributors   key, shard, offset   one row for each record that sources are made of
     keys and states (stored, and of the batch) ──▶ merge   view, key, state, window end, row
 
-The records are raw ones, which each plan parses; or those that `parse` returns, once for all plans: that is cheaper for many.
+The records are those that `parse` returns, once for all plans: that is cheaper for many. `over_raw` returns plans of which each parses.
 
 Keys, states and rows are JSON, so that the results of all views of a batch are one table.
 """
@@ -15,6 +15,7 @@ Keys, states and rows are JSON, so that the results of all views of a batch are 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -24,11 +25,12 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 
 from spark_worker.sql.refusal import SqlRefused
 from spark_worker.sql.sizes import WindowCall
-from spark_worker.views.planning.aggregates import PartialAggregate, partial_of
+from spark_worker.views.planning.aggregates import PartialAggregate, Place, partial_of
 from spark_worker.views.planning.join_bounds import join_bounds
-from spark_worker.views.planning.layers import Layers, record_columns, uses_window
+from spark_worker.views.planning.layers import Layers, uses_window
 from spark_worker.views.planning.outer_joins import pairs, unmatched
 from spark_worker.views.planning.outputs import AGGREGATE, NotStorable, Outputs
+from spark_worker.views.planning.plan_node import PlanNode
 from spark_worker.views.planning.plans import (
     JSON,
     Plans,
@@ -81,7 +83,7 @@ class PreparedView:
     """A planned query, and its plans over empty relations.
 
     `counted`: views with an equal one parse the same records equally, and have equal stats of them. `parse`: None for plans over raw
-    records; else `needed` are the columns of parsed ones that a batch uses. `sources` and `contributors`: None unless the query tracks
+    records. `needed`: columns of parsed ones that a batch uses. `sources` and `contributors`: None unless the query tracks
     the sources of its rows. `tables` parse the records of the query's tables, and `joined` those of the streams that it joins: then
     `partial` is over the rows of these, and there are no `stats`. `unmatched`: partial aggregates of records of an outer join whose wait
     has ended, if nothing matches them; None for others.
@@ -104,7 +106,7 @@ class PreparedView:
 class _Aggregates:
     """Aggregates of a query, each once, and their partial columns, `p0` and so on."""
 
-    def __init__(self, plans: Plans, layers: Layers, place: "Column | None") -> None:
+    def __init__(self, plans: Plans, layers: Layers, place: Place) -> None:
         self.expressions: list[Any] = []
         self._forms: list[PartialAggregate] = []
         for named in layers.named:
@@ -148,7 +150,7 @@ def prepare(
     layers: Layers,
     records: "DataFrame",
     *,
-    parse: Template | None,
+    parse: Template,
     input_: ViewInput,
     window: WindowCall | None,
     number: int,
@@ -158,7 +160,7 @@ def prepare(
 
     Raises NotMergeable, NotStorable, SqlRefused.
     """
-    place = _arrival_order(plans, layers)
+    place = cache(partial(_arrival_order, plans, layers))
     prepared, key_type = _prepared(plans, layers, place, window, number)
     counted = stats(records).select(
         *_label(ResultKind.STATS, number),
@@ -173,11 +175,30 @@ def prepare(
     return replace(
         prepared,
         parse=parse,
-        needed=frozenset().union(*(used_columns(one) for one in templates if one and parse)),
+        needed=frozenset().union(*(used_columns(one) for one in templates if one)),
         stats=templates[1],
         counted=(input_.columns, input_.event_time, window),
         sources=sources,
         contributors=contributors,
+    )
+
+
+def over_raw(plans: Plans, view: PreparedView) -> PreparedView:
+    """Return a view whose plans parse raw records themselves, as far as each needs them."""
+    assert view.parse is not None
+    parsed = plans.of_frame(plans.frame(view.parse.node))
+    tables = dict.fromkeys(view.tables, plans.kept)
+
+    def parsing(template: Template) -> Template:
+        return plans.template(plans.frame(plans.over(template, parsed, tables)))
+
+    return replace(
+        view,
+        parse=None,
+        partial=parsing(view.partial),
+        stats=view.stats and parsing(view.stats),
+        sources=view.sources and parsing(view.sources),
+        contributors=view.contributors and parsing(view.contributors),
     )
 
 
@@ -193,9 +214,10 @@ def prepare_join(
 
     The parsers of its rows are not among them.
     """
-    place = _arrival_order_of_pairs(plans, layers, streams)
+    place = cache(partial(_arrival_order_of_pairs, plans, layers, streams))
     times = {name: schema.names.index("event_time") for name, schema in streams.items()}
-    bounds = join_bounds(plans.optimized(plans.frame(layers.input)), times)
+    optimized = plans.optimized(plans.frame(layers.input.plan))
+    bounds = join_bounds(PlanNode.of(optimized), times)
     inputs = [pairs(plans, layers.input)]
     if bounds.preserved:
         inputs.append(unmatched(plans, layers.input))
@@ -209,7 +231,7 @@ def prepare_join(
 def _prepared(
     plans: Plans,
     layers: Layers,
-    place: "Column | None",
+    place: Place,
     window: WindowCall | None,
     number: int,
     *,
@@ -221,10 +243,10 @@ def _prepared(
     """
     groupings = _groupings(layers)
     aggregates = _Aggregates(plans, layers, place)
-    partial = _partial(plans, layers.input, layers.window, groupings, aggregates)
-    key_type = _struct(partial, "k")
-    state_type = _struct(partial, "p")
-    merged = _merged(partial.sparkSession, aggregates, key_type, state_type, number)
+    of_records = _partial(plans, layers.input.plan, layers.window, groupings, aggregates)
+    key_type = _struct(of_records, "k")
+    state_type = _struct(of_records, "p")
+    merged = _merged(of_records.sparkSession, aggregates, key_type, state_type, number)
     outputs = Outputs(plans, layers, groupings, aggregates.number_of, merged)
     plan = ViewPlan(
         columns=outputs.columns(),
@@ -248,7 +270,7 @@ def _prepared(
             _json_of("p", state_type).alias("state"),
             "window_end_ms",
         )
-        for one in partials or [partial]
+        for one in partials or [of_records]
     ]
     first, *others = map(plans.template, encoded)
     view = PreparedView(
@@ -282,7 +304,7 @@ def _session_gap_ms(window: WindowCall | None) -> int | None:
 
 def _arrival_order(plans: Plans, layers: Layers) -> "Column | None":
     """Return the place of a record, None where a subquery hides one of its columns."""
-    columns = record_columns(layers.input)
+    columns = layers.record_columns
     if not columns.keys() >= set(ORDER):
         return None
     return sf.struct(*[plans.column(columns[name]).alias(name) for name in ORDER])
@@ -292,7 +314,7 @@ def _arrival_order_of_pairs(
     plans: Plans, layers: Layers, streams: Mapping[str, StructType]
 ) -> "Column | None":
     """Return the place of a pair of records, which arrives with the later of the two."""
-    columns = record_columns(layers.input)
+    columns = layers.record_columns
     own = [
         [stream_column(name, schema.names.index(column)) for column in ORDER]
         for name, schema in sorted(streams.items())
@@ -325,7 +347,7 @@ def _sources(
     plans: Plans, layers: Layers, key_type: StructType, number: int
 ) -> tuple[Template, Template]:
     """Return the plans `sources` and `contributors`. Raises SqlRefused."""
-    columns = record_columns(layers.input)
+    columns = layers.record_columns
     if not {"shard", "offset"} <= columns.keys():
         raise SqlRefused(
             "the sources of a row cannot be tracked: a subquery hides the columns shard and offset",
@@ -333,7 +355,7 @@ def _sources(
         )
     keys = [plans.column(one).alias(f"k{nth}") for nth, one in enumerate(_groupings(layers))]
     place = [plans.column(columns[name]).alias(name) for name in ("shard", "offset")]
-    frame = plans.frame(layers.input).select(*keys, *place)
+    frame = plans.frame(layers.input.plan).select(*keys, *place)
     key = _json_of("k", key_type).alias("key")
     contributors = frame.groupBy(*frame.columns).count().select(key, "shard", "offset")
     ranges = frame.groupBy(*key_type.names, "shard").agg(

@@ -73,7 +73,8 @@ def query(sql: str, **fields: Any) -> ViewQuery:
 
 def both_forms(planner: ViewPlanner, asked: ViewQuery) -> list[PreparedView]:
     """Plan a query over parsed records, as for many, and over raw ones."""
-    return [planner.prepare(asked, parses_once=once) for once in (True, False)]
+    view = planner.prepare(asked)
+    return [view, planner.over_raw(view)]
 
 
 def incremental(

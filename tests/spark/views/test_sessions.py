@@ -121,7 +121,7 @@ def test_record_joins_the_sessions_that_it_touches(planner, executor, times_ms, 
 def test_sources_of_a_session_are_those_of_its_parts(planner, executor):
     asked = query("select session_window(event_time, '1 minute') w, count(*) n from c group by 1")
     asked = replace(asked, sources=SourceMode.RANGE)
-    view, store = planner.prepare(asked), _Store(planner, asked, executor)
+    view, store = planner.over_raw(planner.prepare(asked)), _Store(planner, asked, executor)
     records = _at(0, 200_000, 100_000, 50_000)
     store.add({0: records[:2], 1: records[:1]})
     store.add({0: records[2:]})
