@@ -16,7 +16,6 @@ from spark_worker.views.planning.prepared import (
     ResultKind,
     RowsParser,
 )
-from spark_worker.views.planning.records import narrowed
 from storage.domain import limits
 from storage.domain.views.sources import SourceRange, Sources
 
@@ -147,13 +146,14 @@ class Executor:
             rows = self._collect(plans)
         results = {number: Partials([], {}, {}) for number in views}
         for kind, number, key, state, window_end_ms in rows:
+            result = results[int(number)]
             if kind == ResultKind.STATE:
-                results[number].states.append(State(key, state, window_end_ms))
+                result.states.append(State(key, state, window_end_ms))
             elif kind == ResultKind.STATS:
-                results[number].stats[int(key)] = _stats.decode(state)
+                result.stats[int(key)] = _stats.decode(state)
             else:
                 shard, *of_shard = _range.decode(state)
-                results[number].sources.setdefault(key, {})[shard] = SourceRange(*of_shard)
+                result.sources.setdefault(key, {})[shard] = SourceRange(*of_shard)
         return {
             number: results[number]._replace(stats=results[counting[groups[number]]].stats)
             for number in views
@@ -221,7 +221,7 @@ class Executor:
         self, views: Mapping[int, PreparedView], states: Mapping[int, Sequence[State]]
     ) -> dict[int, list[MergedRow]]:
         """Merge the states of each view by key: those of a batch with the stored ones."""
-        rows = [(number, *state) for number, each in states.items() for state in each]
+        rows = [(str(number), *state) for number, each in states.items() for state in each]
         columns = [*zip(*rows, strict=True)] or [()] * len(STATES)
         arrays = [
             pa.array(column, field.type) for column, field in zip(columns, STATES, strict=True)
@@ -230,7 +230,7 @@ class Executor:
         plans = [self._plans.over(view.merge, relation) for view in views.values()]
         merged: dict[int, list[MergedRow]] = {number: [] for number in views}
         for number, *row in self._collect(plans):
-            merged[number].append(MergedRow(*row))
+            merged[int(number)].append(MergedRow(*row))
         return merged
 
     def _choose_codegen(self, records: int) -> None:
@@ -269,7 +269,9 @@ class Executor:
                     raw[id(table)] = self._relation(table)
                 elif view.parse is not None and group not in parsed:
                     parsed[group] = self._parsed(view.parse, table, needed[group]).persist()
-            cached = {group: self._plans.of_frame(frame) for group, frame in parsed.items()}
+            cached = {
+                group: self._plans.of_frame(frame, needed[group]) for group, frame in parsed.items()
+            }
             yield {
                 number: cached[groups[number]] if view.parse else raw[id(records[number])]
                 for number, view in views.items()
@@ -279,10 +281,10 @@ class Executor:
                 frame.unpersist()
 
     def _parsed(self, parse: Template, table: pa.Table, needed: Collection[str]) -> "DataFrame":
-        """Return parsed records with null in the columns that are not needed."""
+        """Return parsed records without the columns that are not needed."""
         raw = self._plans.of_frame(self._plans.arrow_frame(table))
         frame = self._plans.frame(self._plans.over(parse, raw))
-        return narrowed(frame, needed)
+        return frame.select(*(name for name in frame.columns if name in needed))
 
     def _collect(self, plans: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         with self._limited():

@@ -187,6 +187,7 @@ _SETTINGS = {
     **FENCED_SETTINGS,
     "spark.sql.adaptive.enabled": "false",  # a batch has one partition: nothing to adapt
     "spark.sql.shuffle.partitions": "1",
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",  # parsed records are read once or twice
 }
 
 

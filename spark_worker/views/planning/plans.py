@@ -5,7 +5,7 @@ batch costs neither. Each call through Py4J takes some 0.2 ms: a template makes 
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -181,16 +181,20 @@ class Plans:
         plan = self.optimized(frame)
         return _template(plan) or Template(plan)  # without a relation if a filter is always false
 
-    def of_frame(self, frame: "DataFrame") -> Source:
-        """Return the source of a data frame's rows."""
+    def of_frame(self, frame: "DataFrame", names: Collection[str] | None = None) -> Source:
+        """Return the source of a data frame's rows.
+
+        `names`: columns of the relation that it has, if its templates use no others; None for all.
+        """
         plan, none = analyzed(frame), self._no_items
         output = items(plan.output())
 
         def renamed(relation: Template) -> Any:
             """Return the plan with the identities of the relation's columns."""
+            columns = [one for one in relation.columns if names is None or one[0] in names]
             named = [
                 self._alias(own, name, identity, none, self._none, none)
-                for own, (name, identity) in zip(output, relation.columns, strict=True)
+                for own, (name, identity) in zip(output, columns, strict=True)
             ]
             return self._project(self._to_seq(named), plan)
 

@@ -50,13 +50,16 @@ if TYPE_CHECKING:
 
 STATES = pa.schema(
     [
-        pa.field("view", pa.int32()),
+        pa.field("view", pa.string()),
         pa.field("key", pa.string()),
         pa.field("state", pa.string()),
         pa.field("window_end_ms", pa.int64()),
     ]
 )
-"""Rows that a merge reads: stored ones, and those of the partial plans."""
+"""Rows that a merge reads: stored ones, and those of the partial plans.
+
+Numbers of views are text: Spark has that beside its generated code, not in it, so equal queries share the code that the JVM compiles.
+"""
 _STORABLE = (
     *("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal"),
     *("string", "binary", "date", "timestamp", "timestamp_ntz"),
@@ -256,7 +259,7 @@ def _prepared(
         aggregates=tuple(one.sql() for one in aggregates.expressions),
     )
     merge = outputs.frame.select(
-        sf.lit(number).alias("view"),
+        sf.lit(str(number)).alias("view"),
         "key",
         _json_of("p", state_type).alias("state"),
         "window_end_ms",
@@ -289,7 +292,7 @@ def _groupings(layers: Layers) -> list[Any]:
 
 def _label(kind: ResultKind, number: int) -> list["Column"]:
     """Return the columns that say what a row is, and of which view."""
-    return [sf.lit(int(kind)).alias("kind"), sf.lit(number).alias("view")]
+    return [sf.lit(int(kind)).alias("kind"), sf.lit(str(number)).alias("view")]
 
 
 def _window_ms(window: WindowCall | None) -> tuple[int, int] | None:
@@ -404,7 +407,7 @@ def _merged(
     number: int,
 ) -> "DataFrame":
     """Return merged states: `key`, `window_end_ms`, `p…`, and from them `k…` and `v…`."""
-    states = empty_relation(spark, STATES).where(sf.col("view") == number)
+    states = empty_relation(spark, STATES).where(sf.col("view") == str(number))
     decoded = (
         states.withColumn("s", sf.from_json("state", state_type, JSON))
         if state_type.names
