@@ -25,6 +25,7 @@ import msgspec
 
 from spark_worker.runtime.cluster import ExecutorsUnavailable
 from spark_worker.runtime.requirements import SparkRequirement
+from spark_worker.runtime.spark_session import set_call_site
 from spark_worker.settings import WorkerSettings
 from storage.domain.errors import MillstreamError
 from storage.domain.jobs import WAITING_FOR, Job, JobLease, LeaseLost, RequestedState, WaitReason
@@ -162,7 +163,9 @@ class JobContext:
         except ExecutorsUnavailable as error:
             self._requeue(WaitReason.EXECUTORS, str(error))
             raise JobStopped from error
-        spark.sparkContext.setJobGroup(self.group, f"{self.job.kind} {self.job.subject}", True)
+        name = f"{self.job.kind} {self.job.subject}"
+        spark.sparkContext.setJobGroup(self.group, name, True)
+        set_call_site(spark, name)
         # Pools share the slots; within one, a job would wait for those before it.
         pool = f"{self.job.namespace}/{self.job.kind}"
         spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)

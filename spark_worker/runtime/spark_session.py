@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 _FOLDER = "millstream-spark-"  # then the process id, and a random suffix
 
 
+def set_call_site(spark: "SparkSession", name: str) -> None:
+    """Name what this thread computes; without a name, Spark reads its stack for each RDD."""
+    for form in ("callSite.short", "callSite.long"):
+        spark.sparkContext.setLocalProperty(form, name)
+
+
 class Session:
     """An open session; at most one in a process, since PySpark supports only one."""
 

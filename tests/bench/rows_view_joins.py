@@ -8,7 +8,7 @@ from time import process_time
 
 from pyspark.sql import functions as sf
 
-from spark_worker.runtime.spark_session import Session
+from spark_worker.runtime.spark_session import Session, set_call_site
 from spark_worker.views.executor import Executor, JoinSide, State
 from spark_worker.views.inputs.join_records import admitted, since
 from spark_worker.views.planning.planner import ViewPlanner
@@ -62,6 +62,7 @@ class JoinView:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        set_call_site(session.spark, _JOIN)
         planner = ViewPlanner(session.spark)
         inputs = {name: ViewInput(stream=name) for name in ("a", "b")}
         self._view = planner.prepare(ViewQuery(sql=_JOIN, inputs=inputs))

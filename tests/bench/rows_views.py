@@ -9,7 +9,7 @@ from time import process_time
 
 from pyspark.sql import functions as sf
 
-from spark_worker.runtime.spark_session import Session
+from spark_worker.runtime.spark_session import Session, set_call_site
 from spark_worker.views.executor import State
 from spark_worker.views.inputs.backlog import BatchRecords
 from spark_worker.views.session import ViewSession
@@ -56,6 +56,7 @@ class Batches:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        set_call_site(session.spark, STREAM)
         self._views = ViewSession(session.spark)
         self._revisions = [_revision(nth) for nth in range(VIEWS)]
         self._states: dict[str, Sequence[State]] = {}

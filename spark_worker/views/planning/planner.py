@@ -39,7 +39,6 @@ from spark_worker.views.planning.records import (
     RAW,
     TABLE,
     declared_columns,
-    empty_relation,
     narrowed,
     parsed_columns,
     parsed_table,
@@ -112,8 +111,8 @@ class ViewPlanner:
         number: int,
     ) -> PreparedView:
         columns = declared_columns(query.input)
-        parsed = relation(empty_relation(self.spark, RAW), query.input, columns, window)
-        records = self.spark.createDataFrame([], parsed.schema).coalesce(1)
+        parsed = relation(self.plans.relation(RAW), query.input, columns, window)
+        records = self.spark.createDataFrame([], parsed.schema)
         shown = visible(records, query.input, drops_late=query.late is LatePolicy.DROP)
         shown.createOrReplaceTempView(query.relation)
         return prepare(
@@ -132,7 +131,7 @@ class ViewPlanner:
     ) -> PreparedView:
         """Plan a query of two streams, over rows that are parsed before they are joined."""
         parsed = {
-            name: relation(empty_relation(self.spark, RAW), one, declared_columns(one), None)
+            name: relation(self.plans.relation(RAW), one, declared_columns(one), None)
             for name, one in query.inputs.items()
         }
         schemas = {name: frame.drop("_bad", "_late").schema for name, frame in parsed.items()}
@@ -157,7 +156,7 @@ class ViewPlanner:
     def _declare(self, name: str, table: ViewTable) -> RowsParser:
         """Declare an empty table; return the parser of its records."""
         columns = parsed_columns(table.columns)
-        parsed = parsed_table(empty_relation(self.spark, TABLE), columns)
+        parsed = parsed_table(self.plans.relation(TABLE), columns)
         table_relation(self.spark, name, parsed.schema).createOrReplaceTempView(name)
         return RowsParser(self.plans.template(parsed), parsed.schema)
 

@@ -38,7 +38,7 @@ _SELECTING = frozenset({"Project", "Aggregate", "Expand"})
 _ROWS = re.compile(r"_([st])_(\w+)_(\d+)", re.ASCII)
 
 Source = Callable[["Template"], Any]
-"""Returns the plan that replaces a relation."""
+"""Returns the plan that replaces a relation, whose rows are in one partition: so no query needs a shuffle."""
 _NO_ROWS: Mapping[str, Source] = {}
 
 
@@ -113,13 +113,15 @@ def analyzed(frame: "DataFrame") -> Any:
 class Template:
     """Node of a plan above a relation that is replaced.
 
-    `output` has the columns of the relation itself, and `columns` their names and identities; `rows` is the name of the table or joined stream that it is, empty for the records.
+    `output` has the columns of the relation itself, `columns` their names and identities, and `number` is that of the first; `rows` is
+    the name of the table or joined stream that it is, empty for the records.
     """
 
     node: Any
     below: tuple["Template", ...] = ()
     output: Any = None
     columns: tuple[tuple[str, Any], ...] = ()
+    number: int = 0
     rows: str = ""
 
 
@@ -131,6 +133,7 @@ class Plans:
         jvm: Any = spark._jvm
         logical = jvm.org.apache.spark.sql.catalyst.plans.logical
         self._local_relation = logical.LocalRelation
+        self._repartition = logical.Repartition
         self._project = logical.Project
         self._alias = jvm.org.apache.spark.sql.catalyst.expressions.Alias
         self._join_type = jvm.org.apache.spark.sql.catalyst.plans.JoinType
@@ -140,11 +143,22 @@ class Plans:
         self._cons = getattr(jvm.scala.collection.immutable, "$colon$colon")
         self._no_items = self._to_seq([]).toList()
         self._none = jvm.scala.Option.empty()
+        self._relations: dict[pa.Schema, DataFrame] = {}
+
+    def relation(self, schema: pa.Schema) -> "DataFrame":
+        """Return the relation with these columns that templates replace: one for all."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        if schema not in self._relations:
+            columns = from_arrow_schema(schema, prefer_timestamp_ntz=True)
+            self._relations[schema] = self._spark.createDataFrame([], columns)
+        return self._relations[schema]
 
     def frame(self, plan: Any) -> "DataFrame":
-        """Return the data frame of a plan."""
+        """Return the data frame of a plan, which is made of parts that were analyzed."""
         from pyspark.sql import DataFrame
 
+        plan.setAnalyzed()
         data = self._classic.Dataset.ofRows(self._spark._jsparkSession, plan)
         return DataFrame(data, self._spark)
 
@@ -200,19 +214,27 @@ class Plans:
 
         return renamed
 
-    def kept(self, relation: Template) -> Any:
-        """Return a relation as it is; this is the source of one that is to be replaced later."""
+    def unchanged(self, relation: Template) -> Any:
+        """Return a relation, as the source of one that is to be replaced later."""
         return relation.node
 
     def rows(self, data: Any) -> Source:
         """Return the source of rows that the JVM has."""
-        return lambda relation: self._local_relation(relation.output, data, False, self._none)
+        plans: dict[int, Any] = {}
+
+        def one_partition(relation: Template) -> Any:
+            if relation.number not in plans:
+                rows = self._local_relation(relation.output, data, False, self._none)
+                plans[relation.number] = self._repartition(1, False, rows)
+            return plans[relation.number]
+
+        return one_partition
 
     def arrow_frame(self, table: pa.Table, schema: "StructType | None" = None) -> "DataFrame":
         """Return a data frame of an Arrow table, whose rows are not a part of the plan."""
         self._spark.conf.set(*_NO_LOCAL_RELATION)
         try:
-            return self._arrow_frame(table, schema)
+            return self._arrow_frame(table, schema).coalesce(1)
         finally:
             self._spark.conf.set(*LOCAL_RELATION)
 
@@ -265,7 +287,8 @@ def _template(node: Any) -> Template | None:
     if class_name(node) == RELATION:
         output = node.output()
         columns = tuple((str(one.name()), one.exprId()) for one in items(output))
-        return Template(node, output=output, columns=columns, rows=rows_of(node))
+        number = int(columns[0][1].id())
+        return Template(node, output=output, columns=columns, number=number, rows=rows_of(node))
     below = [_template(child) or Template(child) for child in children(node)]
     if not any(one.below or one.output is not None for one in below):
         return None

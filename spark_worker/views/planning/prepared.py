@@ -40,13 +40,13 @@ from spark_worker.views.planning.plans import (
     used_columns,
     walk,
 )
-from spark_worker.views.planning.records import ORDER, empty_relation, stats
+from spark_worker.views.planning.records import ORDER, stats
 from storage.domain.views.plan import ViewPlan
 from storage.domain.views.view import ViewInput
 from storage.parquet.record_schema import US_PER_MS
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
 STATES = pa.schema(
     [
@@ -190,7 +190,7 @@ def over_raw(plans: Plans, view: PreparedView) -> PreparedView:
     """Return a view whose plans parse raw records themselves, as far as each needs them."""
     assert view.parse is not None
     parsed = plans.of_frame(plans.frame(view.parse.node))
-    tables = dict.fromkeys(view.tables, plans.kept)
+    tables = dict.fromkeys(view.tables, plans.unchanged)
 
     def parsing(template: Template) -> Template:
         return plans.template(plans.frame(plans.over(template, parsed, tables)))
@@ -249,7 +249,7 @@ def _prepared(
     of_records = _partial(plans, layers.input.plan, layers.window, groupings, aggregates)
     key_type = _struct(of_records, "k")
     state_type = _struct(of_records, "p")
-    merged = _merged(of_records.sparkSession, aggregates, key_type, state_type, number)
+    merged = _merged(plans, aggregates, key_type, state_type, number)
     outputs = Outputs(plans, layers, groupings, aggregates.number_of, merged)
     plan = ViewPlan(
         columns=outputs.columns(),
@@ -400,14 +400,14 @@ def _json_of(prefix: str, type_: StructType) -> "Column":
 
 
 def _merged(
-    spark: "SparkSession",
+    plans: Plans,
     aggregates: _Aggregates,
     key_type: StructType,
     state_type: StructType,
     number: int,
 ) -> "DataFrame":
     """Return merged states: `key`, `window_end_ms`, `p…`, and from them `k…` and `v…`."""
-    states = empty_relation(spark, STATES).where(sf.col("view") == str(number))
+    states = plans.relation(STATES).where(sf.col("view") == str(number))
     decoded = (
         states.withColumn("s", sf.from_json("state", state_type, JSON))
         if state_type.names

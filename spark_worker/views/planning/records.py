@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from spark_worker.sql.refusal import SqlRefused, first_line
@@ -188,16 +187,9 @@ def _named_relation(
     spark: "SparkSession", schema: StructType, column: "Callable[[int], str]"
 ) -> "DataFrame":
     fields = [StructField(column(nth), field.dataType) for nth, field in enumerate(schema.fields)]
-    empty = spark.createDataFrame([], StructType(fields)).coalesce(1)
+    empty = spark.createDataFrame([], StructType(fields))
     return empty.select(
         *[sf.col(own.name).alias(field.name) for own, field in zip(fields, schema, strict=True)]
-    )
-
-
-def empty_relation(spark: "SparkSession", schema: pa.Schema) -> "DataFrame":
-    """Return an empty relation in one partition, which a template replaces."""
-    return spark.createDataFrame([], from_arrow_schema(schema, prefer_timestamp_ntz=True)).coalesce(
-        1
     )
 
 
