@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from spark_worker.jobs.replay_reader import OrderedReader, SendBatch
-from spark_worker.jobs.replay_targets import Append, QueueTarget, StreamTarget
+from spark_worker.jobs.replay_reader import OrderedReader, Run, SendBatch
+from spark_worker.jobs.replay_targets import Append, QueueAppend, QueueTarget, StreamTarget
 from spark_worker.jobs.replay_throttle import ReplayHalted, ReplayThrottle
 from spark_worker.runtime.fault_points import fault
 from storage.bootstrap import Storage
@@ -248,7 +248,14 @@ class _ReplaySender:
             )
             await self._throttle.wait(wait_ms)
         fault("replay.before_send")
-        counts = await self._throttle.retry(lambda: self._append(prepared.append))
+        counts = AppendCounts(0, 0)
+        try:
+            while counts.total < len(batch):
+                counts = await self._throttle.retry(lambda: self._append(prepared.append))
+        except (ReplayHalted, MillstreamError):
+            if isinstance(prepared.append, QueueAppend):
+                self._note(_counted_in_part(batch, prepared.append.counts, self._latest))
+            raise
         fault("replay.after_send")
         await self._throttle.pause()
         return _counted(batch, counts, self._latest)
@@ -309,6 +316,22 @@ class _Prepared(msgspec.Struct, frozen=True):
 
     batch: SendBatch
     append: Append
+
+
+def _counted_in_part(
+    batch: SendBatch, counts: AppendCounts, before: Mapping[str, PartProgress]
+) -> list[PartProgress]:
+    """Return the progress of parts of whose batch the target has taken the beginning.
+
+    Their positions stay: the next attempt sends the batch again.
+    """
+    records_left, runs = counts.total, list[Run]()
+    for run in batch.runs:
+        count = min(records_left, len(run.columns))
+        records_left -= count
+        runs.append(msgspec.structs.replace(run, columns=run.columns.between(0, count)))
+    after = [before[part] for part in {run.part for run in runs}]
+    return _counted(SendBatch(runs, 0, after), counts, before)
 
 
 def _counted(

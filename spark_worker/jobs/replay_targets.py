@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from spark_worker.jobs.replay_reader import Run
 from storage.bootstrap import Storage
 from storage.domain import limits
+from storage.domain.errors import QueueFull
 from storage.domain.jobs import Job
 from storage.domain.log.record_batch import Headers, Record
 from storage.domain.names import QueueName, StreamName
@@ -24,7 +25,41 @@ from storage.domain.streams.columnar_batch import Columns
 from storage.domain.streams.idempotence import AppendCounts, SequencedBatch
 
 Append = Callable[[], Awaitable[AppendCounts]]
-"""A call that adds records to a target, and may be repeated."""
+"""A call that adds records to a target, and is repeated until the counts are of all of them."""
+
+Send = Callable[[SequencedBatch, Sequence[NewMessage]], Awaitable[AppendCounts]]
+
+
+class QueueAppend:
+    """A call that sends a batch to a queue; repeated, it sends what the queue has not taken.
+
+    A queue without room for all of them gets parts: it may never have room for all. `counts` are of what it has taken.
+    """
+
+    def __init__(self, send: Send, batch: SequencedBatch, messages: Sequence[NewMessage]) -> None:
+        self.counts = AppendCounts(0, 0)
+        self._send = send
+        self._batch = batch
+        self._messages = messages
+
+    async def __call__(self) -> AppendCounts:
+        """Send the messages in order. Raises QueueFull if there is no room for any."""
+        before, most = self.counts, len(self._messages)
+        while (first := self.counts.total) < len(self._messages):
+            part = slice(first, first + most)
+            messages = self._messages[part]
+            sequences = SequencedBatch(self._batch.producer_ids[part], self._batch.sequences[part])
+            try:
+                counts = await self._send(sequences, messages)
+            except QueueFull:
+                if self.counts != before:
+                    break
+                if len(messages) == 1:
+                    raise
+                most = len(messages) // 2
+            else:
+                self.counts = self.counts + counts
+        return self.counts
 
 
 class _Target:
@@ -91,9 +126,9 @@ class QueueTarget(_Target):
 
     def prepare(self, runs: Sequence[Run]) -> Append:
         """Return a call that sends these records."""
-        batch = _batch_of(self._job_id, runs)
         messages = [message for run in runs for message in self._messages(run)]
-        return partial(self._queues.send_idempotent_batch, self._name, batch, messages)
+        send = partial(self._queues.send_idempotent_batch, self._name)
+        return QueueAppend(send, _batch_of(self._job_id, runs), messages)
 
     def _messages(self, run: Run) -> list[NewMessage]:
         producer = producer_of(self._job_id, run.part)

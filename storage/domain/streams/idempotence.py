@@ -35,6 +35,14 @@ class AppendCounts(msgspec.Struct, frozen=True, gc=False):
     added: int
     duplicates: int
 
+    @property
+    def total(self) -> int:
+        """Return the number of records that are in the log now."""
+        return self.added + self.duplicates
+
+    def __add__(self, other: "AppendCounts") -> "AppendCounts":
+        return AppendCounts(self.added + other.added, self.duplicates + other.duplicates)
+
 
 class PartialDuplicate(Exception):
     """Part of a claim lies above the log's high-water mark, part below: nothing happened.

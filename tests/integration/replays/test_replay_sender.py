@@ -15,13 +15,15 @@ from storage.domain.groups.group import GroupSpec
 from storage.domain.jobs import JobState
 from storage.domain.limits import HOUR_MS
 from storage.domain.log.record_batch import Record
-from storage.domain.names import GroupName
-from storage.domain.queues.message import NewMessage
+from storage.domain.names import GroupName, QueueName
+from storage.domain.queues.message import NewMessage, SettleAction
+from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.replays.pacing import Pacing, ReplaySpeed
 from storage.domain.replays.replay import Order, Target
 from storage.domain.streams.idempotence import AppendCounts
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
-from tests.conditions import PATIENCE_S
+from tests.conditions import PATIENCE_S, eventually
+from tests.queue_operations import settle
 from tests.replay_steps import (
     KEEP,
     KEYS,
@@ -249,6 +251,52 @@ async def test_replay_waits_for_lagging_queue_consumers(storage, monkeypatch):
         await asyncio.sleep(0.05)
 
     assert sending.result() == TaskEnd()
+
+
+@pytest.mark.parametrize("type_", list(QueueType))
+@pytest.mark.parametrize("places", [1, 7, 60])
+async def test_queue_with_fewer_places_than_a_batch_gets_all(storage, places, type_):
+    """Such a batch was refused as a whole, for ever, also while the queue was empty."""
+    small = QueueName("small.fifo" if type_ is QueueType.FIFO else "small")
+    await storage.catalog.put_queue(small, QueueSpec(type=type_, messages_max=places))
+    records = await fill(storage, 60)
+    await storage.replays.submit("default", replay_request(target=Target(queue=small.name)), "r")
+    job, spec, _ = await start_replay(storage)
+    sending = asyncio.create_task(send_parts_in_waves(storage, job, spec))
+
+    received: list[bytes] = []
+    while not sending.done() or (await storage.queues.stats(small)).ready:
+        for message in await storage.queues.receive(small, messages_max=100):
+            await settle(storage.queues, small, message, SettleAction.ACK)
+            received.append(message.body)
+        await asyncio.sleep(0.01)
+
+    assert sending.result() == TaskEnd()
+    assert Counter(received) == Counter(record.data for record in records)
+    parts = await storage.replays.parts(job.job_id)
+    assert sum(part.sent for part in parts) == 60
+    assert sum(part.duplicates for part in parts) == 0
+
+
+async def test_messages_of_a_halted_batch_count(storage, monkeypatch):
+    monkeypatch.setattr("storage.domain.limits.REPLAY_SAVE_MS", 20)
+    small = QueueName("small")
+    await storage.catalog.put_queue(small, QueueSpec(messages_max=5))
+    await fill(storage, 60)
+    await storage.replays.submit("default", replay_request(target=Target(queue="small")), "r")
+    job, spec, _ = await start_replay(storage)
+    sending = asyncio.create_task(send_parts_in_waves(storage, job, spec))
+
+    async def is_full() -> bool:
+        ready: int = (await storage.queues.stats(small)).ready
+        return ready == 5
+
+    await eventually(is_full, True)
+    await storage.replays.cancel("default", "r")
+
+    assert await asyncio.wait_for(sending, PATIENCE_S) == TaskEnd(halted=True)
+    parts = await storage.replays.parts(job.job_id)
+    assert sum(part.sent for part in parts) == 5
 
 
 async def test_replay_waits_for_lagging_group_of_target(storage):
