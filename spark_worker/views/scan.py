@@ -112,9 +112,11 @@ class _Scan:
                     self._wait(cohorts)
                 else:
                     self._pace(started)
+            progress = {"batches": self._batches}
+            self._work.call(self._work.storage.views.end_scan(self._work.claim, progress))
         except LeaseLost:
             raise JobStopped from None
-        return {"batches": self._batches}
+        return progress
 
     def _revisions(self) -> list[ScanRevision]:
         every = self._work.call(self._scans.revisions(self._stream.namespace, self._stream.name))

@@ -6,8 +6,8 @@ The first revision of a view is active at once. A later one is built beside the 
 """
 
 import logging
-from collections.abc import Sequence
-from typing import NamedTuple, Unpack
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Unpack
 
 from storage.catalog.catalog import Catalog
 from storage.catalog.definition_store import DefinitionRules, DefinitionStore
@@ -25,7 +25,7 @@ from storage.domain.errors import (
     ViewNotFound,
     ViewRevisionNotFound,
 )
-from storage.domain.jobs import JobKind, JobState
+from storage.domain.jobs import JobKind, JobLease, JobState
 from storage.domain.names import QueueName, StreamName, ViewName, new_log_id
 from storage.domain.streams.stream import EventTimes, Stream
 from storage.domain.views.plan import ViewPlan
@@ -256,6 +256,14 @@ class Views:
             if revision.state is RevisionState.ACTIVE:
                 return await self._rows.batches(revision.revision_id, limit)
         raise _not_found(name)
+
+    async def end_scan(self, claim: JobLease, progress: Mapping[str, Any]) -> None:
+        """End the scan job of a stream without views; submit another if it has some by now.
+
+        A view that is put or resumed while the job ends finds it open, and submits none. Raises LeaseLost.
+        """
+        await self._jobs.finish(claim, progress=progress)
+        await self.ensure_scans()
 
     # Maintenance
 

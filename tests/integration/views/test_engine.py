@@ -206,6 +206,21 @@ async def test_scan_that_runs_goes_on_with_the_next_view(engines, worker, view):
     await worker.commit(row("home", 1, 0))
 
 
+async def test_view_that_is_resumed_while_its_scan_ends_is_scanned(engines, worker, view):
+    """A view that was resumed then stood still until maintenance, for up to 20 seconds."""
+    await engines.views.pause(NAME, paused=True)
+    assert await engines.view_scans.revisions(*SCAN[::2]) == []  # so the scan ends
+    await engines.views.pause(NAME, paused=False)
+
+    await engines.views.end_scan(worker.claim, {})
+
+    scan = await engines.jobs.open_of(*SCAN)
+    assert scan.job_id != worker.claim.job_id
+    await engines.views.pause(NAME, paused=True)
+    await engines.views.end_scan(worker.claim, {})  # as a repetition it changes nothing
+    assert await engines.jobs.finish(worker.claim) is JobState.DONE
+
+
 async def test_maintenance_submits_missing_scan(engines, worker, view):
     await engines.jobs.finish(worker.claim)
 
