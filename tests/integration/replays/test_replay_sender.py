@@ -256,7 +256,7 @@ async def test_replay_waits_for_lagging_queue_consumers(storage, monkeypatch):
 @pytest.mark.parametrize("type_", list(QueueType))
 @pytest.mark.parametrize("places", [1, 7, 60])
 async def test_queue_with_fewer_places_than_a_batch_gets_all(storage, places, type_):
-    """Such a batch was refused as a whole, for ever, also while the queue was empty."""
+    """Such a batch was refused as a whole, also while the queue was empty."""
     small = QueueName("small.fifo" if type_ is QueueType.FIFO else "small")
     await storage.catalog.put_queue(small, QueueSpec(type=type_, messages_max=places))
     records = await fill(storage, 60)
