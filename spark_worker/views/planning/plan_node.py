@@ -86,15 +86,13 @@ class PlanNode:
             return self.relation
         below = {one: name for child in self.children for one, name in child.columns.items()}
         if self.kind == "Project":
-            named = [(expression_id(one), without_alias(one)) for one in self._listed()]
+            columns = items(self.plan.projectList())
+            named = [(expression_id(one), without_alias(one)) for one in columns]
             pairs = [(one, expression_id(bare)) for one, bare in named if _is_attribute(bare)]
             return {one: below[bare] for one, bare in pairs if bare in below}
         if self.kind == "Union":
             return self._columns_of_union()
         return below
-
-    def _listed(self) -> list[Any]:
-        return items(self.plan.projectList())
 
     def _columns_of_union(self) -> Mapping[int, str]:
         """Return the columns that are the same in all parts, at the same places."""
