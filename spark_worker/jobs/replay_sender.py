@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from spark_worker.jobs.replay_reader import OrderedReader, Run, SendBatch
-from spark_worker.jobs.replay_targets import Append, QueueAppend, QueueTarget, StreamTarget
+from spark_worker.jobs.replay_targets import Append, QueueTarget, StreamTarget
 from spark_worker.jobs.replay_throttle import ReplayHalted, ReplayThrottle
 from spark_worker.runtime.fault_points import fault
 from storage.bootstrap import Storage
@@ -253,8 +253,8 @@ class _ReplaySender:
             while counts.total < len(batch):
                 counts = await self._throttle.retry(lambda: self._append(prepared.append))
         except (ReplayHalted, MillstreamError):
-            if isinstance(prepared.append, QueueAppend):
-                self._note(_counted_in_part(batch, prepared.append.counts, self._latest))
+            if counts.total:
+                self._note(_counted_in_part(batch, counts, self._latest))
             raise
         fault("replay.after_send")
         await self._throttle.pause()

@@ -25,41 +25,37 @@ from storage.domain.streams.columnar_batch import Columns
 from storage.domain.streams.idempotence import AppendCounts, SequencedBatch
 
 Append = Callable[[], Awaitable[AppendCounts]]
-"""A call that adds records to a target, and is repeated until the counts are of all of them."""
+"""A call that adds records to a target, and is repeated until its counts are of all of them."""
 
 Send = Callable[[SequencedBatch, Sequence[NewMessage]], Awaitable[AppendCounts]]
 
 
-class QueueAppend:
-    """A call that sends a batch to a queue; repeated, it sends what the queue has not taken.
+class _QueueAppend:
+    """A call that sends the next messages of a batch, as many as a queue has room for.
 
-    A queue without room for all of them gets parts: it may never have room for all. `counts` are of what it has taken.
+    A queue without room for all of them may never have it.
     """
 
     def __init__(self, send: Send, batch: SequencedBatch, messages: Sequence[NewMessage]) -> None:
-        self.counts = AppendCounts(0, 0)
         self._send = send
         self._batch = batch
         self._messages = messages
+        self._counts = AppendCounts(0, 0)
 
     async def __call__(self) -> AppendCounts:
-        """Send the messages in order. Raises QueueFull if there is no room for any."""
-        before, most = self.counts, len(self._messages)
-        while (first := self.counts.total) < len(self._messages):
-            part = slice(first, first + most)
-            messages = self._messages[part]
-            sequences = SequencedBatch(self._batch.producer_ids[part], self._batch.sequences[part])
+        """Return the counts of all calls. Raises QueueFull if there is no room for any."""
+        first, end = self._counts.total, len(self._messages)
+        while True:
+            part = slice(first, end)
+            batch = SequencedBatch(self._batch.producer_ids[part], self._batch.sequences[part])
             try:
-                counts = await self._send(sequences, messages)
+                self._counts += await self._send(batch, self._messages[part])
             except QueueFull:
-                if self.counts != before:
-                    break
-                if len(messages) == 1:
+                if end - first == 1:
                     raise
-                most = len(messages) // 2
+                end = first + (end - first) // 2
             else:
-                self.counts = self.counts + counts
-        return self.counts
+                return self._counts
 
 
 class _Target:
@@ -128,7 +124,7 @@ class QueueTarget(_Target):
         """Return a call that sends these records."""
         messages = [message for run in runs for message in self._messages(run)]
         send = partial(self._queues.send_idempotent_batch, self._name)
-        return QueueAppend(send, _batch_of(self._job_id, runs), messages)
+        return _QueueAppend(send, _batch_of(self._job_id, runs), messages)
 
     def _messages(self, run: Run) -> list[NewMessage]:
         producer = producer_of(self._job_id, run.part)

@@ -37,7 +37,7 @@ class AppendCounts(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def total(self) -> int:
-        """Return the number of records that are in the log now."""
+        """Return the number of the batch's records that the log has."""
         return self.added + self.duplicates
 
     def __add__(self, other: "AppendCounts") -> "AppendCounts":

@@ -44,6 +44,7 @@ SendAbove = Callable[[Sequence[int], int, Queue], Awaitable[int]]
 """Sends those of some messages, by number, that lie above their producers' marks, in a generation."""
 SettleIn = Callable[[Sequence[Verdict], Queue], Awaitable[list[Settled]]]
 
+_PARTLY_FULL = "A partition of the queue is full; a repetition adds no message again."
 _PARTLY_SENT = (
     "A partition failed after others had added their messages; the call may have taken effect. Repeat it with the same "
     "idempotency key or deduplication ids."
@@ -114,7 +115,8 @@ class PartitionSender:
     ) -> int:
         """Send the messages of monotonic producers that were not sent before; return how many.
 
-        Raises OutcomeUnknown if a partition failed after another had added its messages.
+        Raises QueueFull if a partition is full, also if others have added their messages: in parts, the call may succeed. Raises
+        OutcomeUnknown if a partition failed otherwise after another had added its messages.
         """
         keys = [
             message.group or producer_id
@@ -127,6 +129,10 @@ class PartitionSender:
             (partition, partial(send_above, numbers, queue.generation))
             for partition, numbers in self._divide(queue, keys, left)
         )
+        full = [isinstance(result, QueueFull) for result in results]
+        failed = [isinstance(result, BaseException) for result in results]
+        if any(full) and full == failed:
+            raise QueueFull(_PARTLY_FULL)
         return sum(_all_of(results))
 
     async def _send_anywhere(

@@ -253,29 +253,35 @@ async def test_replay_waits_for_lagging_queue_consumers(storage, monkeypatch):
     assert sending.result() == TaskEnd()
 
 
-@pytest.mark.parametrize("type_", list(QueueType))
+@pytest.mark.parametrize(
+    ("type_", "partitions"),
+    [(QueueType.STANDARD, 1), (QueueType.STANDARD, 3), (QueueType.FIFO, 1)],
+)
 @pytest.mark.parametrize("places", [1, 7, 60])
-async def test_queue_with_fewer_places_than_a_batch_gets_all(storage, places, type_):
+async def test_queue_with_fewer_places_than_a_batch_gets_all(storage, places, type_, partitions):
     """Such a batch was refused as a whole, also while the queue was empty."""
     small = QueueName("small.fifo" if type_ is QueueType.FIFO else "small")
-    await storage.catalog.put_queue(small, QueueSpec(type=type_, messages_max=places))
+    settings = QueueSpec(type=type_, messages_max=places, partitions=partitions)
+    await storage.catalog.put_queue(small, settings)
     records = await fill(storage, 60)
     await storage.replays.submit("default", replay_request(target=Target(queue=small.name)), "r")
     job, spec, _ = await start_replay(storage)
     sending = asyncio.create_task(send_parts_in_waves(storage, job, spec))
 
     received: list[bytes] = []
-    while not sending.done() or (await storage.queues.stats(small)).ready:
-        for message in await storage.queues.receive(small, messages_max=100):
-            await settle(storage.queues, small, message, SettleAction.ACK)
-            received.append(message.body)
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(PATIENCE_S):
+        while not sending.done() or (await storage.queues.stats(small)).ready:
+            for message in await storage.queues.receive(small, messages_max=100):
+                await settle(storage.queues, small, message, SettleAction.ACK)
+                received.append(message.body)
+            await asyncio.sleep(0.01)
 
     assert sending.result() == TaskEnd()
     assert Counter(received) == Counter(record.data for record in records)
     parts = await storage.replays.parts(job.job_id)
-    assert sum(part.sent for part in parts) == 60
-    assert sum(part.duplicates for part in parts) == 0
+    assert sum(part.sent + part.duplicates for part in parts) == 60
+    if partitions == 1:  # a partition may take messages of a call that fails
+        assert sum(part.duplicates for part in parts) == 0
 
 
 async def test_messages_of_a_halted_batch_count(storage, monkeypatch):

@@ -281,10 +281,14 @@ async def test_full_target_receives_all_in_the_end(topics, put_route, router, mo
     assert await receive_all(topics, full, 200) == BODIES
 
 
-async def test_queue_with_room_for_less_than_a_batch_receives_all(topics, put_route, router):
+@pytest.mark.parametrize("partitions", [1, 3])
+async def test_queue_with_room_for_less_than_a_batch_receives_all(
+    topics, put_route, router, partitions
+):
     """A batch was refused as a whole, again and again, and nothing of it was ever delivered."""
     small = QueueName("small")
-    await topics.catalog.put_queue(small, QueueSpec(messages_max=3, overflow=Overflow.REJECT))
+    spec = QueueSpec(messages_max=3, overflow=Overflow.REJECT, partitions=partitions)
+    await topics.catalog.put_queue(small, spec)
     await publish(topics, *NUMBERS[:20])
     await put_route("small", small)
     await publish(topics, *NUMBERS[:20])
