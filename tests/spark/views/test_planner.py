@@ -2,6 +2,7 @@
 
 import json
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from random import Random
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from py4j.clientserver import ClientServerConnection  # type: ignore[import-untyped]
 
 from spark_worker.sql.refusal import SqlRefused
 from spark_worker.views.executor import NO_TABLES, Executor, State
@@ -407,3 +409,47 @@ def test_late_records_are_counted_by_their_last_window(planner, executor):
         time_ms = each.arrival_ms if own is None else own
         late += time_ms // slide * slide + 600_000 <= watermark_ms
     assert sum(each.late for each in result.stats.values()) == late > 0
+
+
+def test_equal_queries_share_the_code_that_is_compiled(planner, executor):
+    """The number of a view was a part of its code, so the JVM compiled that of each anew."""
+    metrics = planner.spark._jvm.org.apache.spark.metrics.source.CodegenMetrics
+    raw = raw_table({0: _many(limits.VIEW_CODEGEN_RECORDS)}, None)
+    compiled = []
+    for number in range(3):
+        view = planner.prepare(query(QUERIES["window"]), number)
+        partials = executor.partials({number: view}, {number: raw})[number]
+        executor.merge({number: view}, {number: partials.states * 40})
+        compiled.append(metrics.METRIC_COMPILATION_TIME().getCount())
+
+    assert compiled[0] == compiled[1] == compiled[2] > 0
+
+
+def _many(count: int) -> list[LogRecord]:
+    data = b'{"page": "/", "ms": 1}'
+    return [LogRecord(offset, START_MS + 60_000 * offset, Record(data)) for offset in range(count)]
+
+
+def test_calls_of_the_jvm_are_bounded(planner, executor, monkeypatch):
+    """A plan took 10,000 calls, since each look at a node was one, and a batch of a view 60."""
+    calls = 0
+    send = ClientServerConnection.send_command
+    thread = threading.get_ident()
+
+    def counted(connection, command, *args):
+        nonlocal calls
+        calls += threading.get_ident() == thread  # others say what Python has forgotten
+        return send(connection, command, *args)
+
+    planner.prepare(query(QUERIES["window"]))
+    monkeypatch.setattr(ClientServerConnection, "send_command", counted)
+    views = {number: planner.prepare(query(QUERIES["window"]), number) for number in range(5)}
+    planned, calls = calls / len(views), 0
+    over_raw = {number: planner.over_raw(view) for number, view in views.items()}
+    raw = raw_table({0: _many(10)}, None)
+    calls = 0
+    partials = executor.partials(over_raw, dict.fromkeys(over_raw, raw))
+    executor.merge(over_raw, {number: one.states for number, one in partials.items()})
+
+    assert planned < 2_000
+    assert calls / len(views) < 50
