@@ -111,7 +111,7 @@ def options(
         "spark.python.daemon.module": _TASK_DAEMON,
         "spark.python.worker.reuse": "true",
         "spark.sql.session.timeZone": "UTC",
-        "spark.python.sql.dataFrameDebugging.enabled": "false",  # four calls of the JVM for each one
+        "spark.python.sql.dataFrameDebugging.enabled": "false",  # it takes four calls for each column
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(_ARROW_BATCH_RECORDS),
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",

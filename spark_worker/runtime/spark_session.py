@@ -32,7 +32,7 @@ _FOLDER = "millstream-spark-"  # then the process id, and a random suffix
 
 
 def set_call_site(spark: "SparkSession", name: str) -> None:
-    """Name what this thread computes; without a name, Spark reads its stack for each RDD."""
+    """Name the stages of this thread; else Spark takes a stack trace for each RDD."""
     for form in ("callSite.short", "callSite.long"):
         spark.sparkContext.setLocalProperty(form, name)
 
