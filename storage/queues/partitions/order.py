@@ -1,10 +1,12 @@
 """Order in which a process visits the partitions of a queue.
 
+Sends that arrive together, in one turn of the event loop, go to one partition: its store adds them in one script call.
 Each receive begins with another partition, so every partition comes first in one of as many receives as there are
 partitions, whatever the others hold. After it come those that are known to have messages: the last receive from them was
 full, or a wake-up named them. What a process knows here costs only time if it is wrong.
 """
 
+import asyncio
 import random
 from collections.abc import Iterable
 
@@ -23,7 +25,10 @@ class PartitionOrder:
     def next_send(self, queue: Queue) -> Queue:
         """Return the partition whose turn it is to take a message."""
         turns = self._turns(queue)
-        turns.sends += 1
+        if not turns.is_sending:
+            turns.sends += 1
+            turns.is_sending = True
+            asyncio.get_running_loop().call_soon(turns.end_sending)
         return queue.partitions[turns.sends % queue.spec.partitions]
 
     def next_receives(self, queue: Queue) -> list[Queue]:
@@ -54,12 +59,18 @@ class PartitionOrder:
 class _Turns:
     """Turns of one queue, which begin anywhere so that processes do not go in step."""
 
-    __slots__ = ("backlog", "receives", "sends")
+    __slots__ = ("backlog", "is_sending", "receives", "sends")
 
     def __init__(self, partitions: int) -> None:
         self.sends = random.randrange(partitions)  # noqa: S311  any partition will do
         self.receives = random.randrange(partitions)  # noqa: S311
         self.backlog: set[int] = set()
+        self.is_sending = False
+        """True while a send joins those of the last turn."""
+
+    def end_sending(self) -> None:
+        """Give the next send another turn."""
+        self.is_sending = False
 
 
 def beside(queue: Queue, visited: Iterable[Queue]) -> list[Queue]:

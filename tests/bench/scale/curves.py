@@ -21,6 +21,7 @@ class Expected(StrEnum):
     FLAT = "flat"
     LOGARITHMIC = "with the logarithm"
     PROPORTIONAL = "in proportion"
+    INVERSE = "in inverse proportion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,16 @@ class Growing:
         """Return these series, or all, in insertion order."""
         return [Series(label, self.points[label]) for label in labels or self.points]
 
-    def costs(self, name: str, title: str, unit: str, made: str, *, size: str) -> Curve:
+    def costs(
+        self,
+        name: str,
+        title: str,
+        unit: str,
+        made: str,
+        *,
+        size: str,
+        expected: Expected = Expected.FLAT,
+    ) -> Curve:
         """Return a curve of all series, whose costs are plotted by their logarithms."""
         return Curve(
             name=name,
@@ -76,6 +86,7 @@ class Growing:
             size=size,
             unit=unit,
             made=made,
+            expected=expected,
             series=self.series(),
             log_costs=True,
         )

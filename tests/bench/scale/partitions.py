@@ -4,15 +4,16 @@ A queue is full when one primary is: the processor time of the busiest one per c
 queue, whatever the machine has cores for.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from statistics import median
 
 from tests.bench import payloads
 from tests.bench.load import Load, wrk
 from tests.bench.scale.caller import RAW, Caller, put
-from tests.bench.scale.curves import Curve, Growing
+from tests.bench.scale.curves import Curve, Expected, Growing
 from tests.bench.scale.meters import MICRO, seconds_of
-from tests.bench.scale.primaries import ROUNDS, on_cluster
+from tests.bench.scale.primaries import on_cluster
 from tests.bench.scale.processes import CONNECTIONS, FILL, SECONDS, Work
 from tests.bench.scale.sizes import Sizes
 from tests.bench.servers import House
@@ -20,25 +21,32 @@ from tests.bench.wire import JSON, MSGPACK, post_all
 from tests.clusters import Masters
 
 PRIMARIES = 3
+ROUNDS = 5
+RECEIVES = "receive 10 or acknowledge 10"
 
 
 def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
     """Curves over the number of partitions."""
     busiest, full, api = Growing(), Growing(), Growing()
+    rounds: defaultdict[tuple[int, str], list[tuple[float, float]]] = defaultdict(list)
     with on_cluster(house, PRIMARIES) as (served, cluster):
-        for size in sizes.partitions:
-            loads = QueueLoads(served, size)
-            for label, work in loads.kinds.items():
-                connections = CONNECTIONS * size
-                rounds = [_round(served, cluster, loads, work, connections) for _ in range(ROUNDS)]
-                store_us, api_us = map(median, zip(*rounds, strict=True))
-                busiest.add(size, **{label: store_us})
-                full.add(size, **{label: MICRO / store_us})
-                api.add(size, **{label: api_us})
+        queues = {size: QueueLoads(served, size) for size in sizes.partitions}
+        for _ in range(ROUNDS):
+            for size, loads in queues.items():
+                for label, work in loads.kinds.items():
+                    if label == RECEIVES:
+                        loads.fill()
+                    costs = _round(served, cluster, work, CONNECTIONS * size)
+                    rounds[size, label].append(costs)
+    for (size, label), costs_of_all in rounds.items():
+        store_us, api_us = map(median, zip(*costs_of_all, strict=True))
+        busiest.add(size, **{label: store_us})
+        full.add(size, **{label: MICRO / store_us})
+        api.add(size, **{label: api_us})
     made = (
         f"wrk for {SECONDS} s with {CONNECTIONS} connections for each partition to one API process, so that as many calls share a "
         f"flush; one kind of call at a time, to one queue on a cluster of {PRIMARIES} primaries without replicas; the median of "
-        f"{ROUNDS} rounds."
+        f"{ROUNDS} rounds, in each of which every number of partitions has its turn."
     )
     full_made = f"{made} One second divided by the processor time of the busiest primary: at this many calls per second it is busy."
     yield busiest.costs(
@@ -47,6 +55,7 @@ def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
         "µs of its processor a call",
         made,
         size="partitions",
+        expected=Expected.INVERSE,
     )
     yield full.costs(
         "partitions-full",
@@ -54,6 +63,7 @@ def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
         "calls a second",
         full_made,
         size="partitions",
+        expected=Expected.PROPORTIONAL,
     )
     yield api.costs(
         "partitions-api",
@@ -75,7 +85,7 @@ class QueueLoads:
             caller.request([put(self._queue, {"partitions": partitions})])
         self.kinds: dict[str, Work] = {
             "send one message": self._send,
-            "receive 10 or acknowledge 10": self._work,
+            RECEIVES: self._work,
         }
 
     def fill(self) -> None:
@@ -93,11 +103,8 @@ class QueueLoads:
         )
 
 
-def _round(
-    served: House, cluster: Masters, loads: QueueLoads, work: Work, connections: int
-) -> tuple[float, float]:
+def _round(served: House, cluster: Masters, work: Work, connections: int) -> tuple[float, float]:
     """Return the cost of a call for the busiest primary, and for the API, in µs."""
-    loads.fill()
     pids = (*cluster.pids(), served.api.pid)
     before = [seconds_of(pid) for pid in pids]
     load = work(served.api.port, connections)

@@ -1,5 +1,6 @@
 """Sends, receives and settlements of a queue with partitions, and its caps."""
 
+import asyncio
 from collections import Counter
 from unittest import mock
 
@@ -20,6 +21,7 @@ from storage.domain.queues.message import (
 )
 from storage.domain.queues.partitions import partition_of
 from storage.redis.queues.messages import RedisQueueStore
+from storage.redis.queues.send import Sends
 from tests.integration.queues.partitions.operations import (
     BODIES,
     create,
@@ -39,6 +41,24 @@ async def test_messages_go_to_partitions_in_turn(engines):
     assert sorted(message.body for message in messages) == sorted(BODIES)
     assert set(Counter(partitions_of(messages)).values()) == {15}
     assert (await engines.queues.stats(WORK)).acknowledged == 60
+
+
+async def test_sends_that_arrive_together_share_a_partition(engines):
+    """In few script calls; those that arrive later have the turn of another one."""
+    await create(engines)
+
+    turns = []
+    for _ in range(8):
+        with mock.patch.object(
+            Sends, "_command", autospec=True, side_effect=Sends._command
+        ) as calls:
+            sending = [engines.queues.send(WORK, [NewMessage(body)]) for body in BODIES]
+            sent = [message for [message] in await asyncio.gather(*sending)]
+        assert calls.call_count <= 2
+        [partition] = {*partitions_of(sent)}
+        turns.append(partition)
+
+    assert Counter(turns) == dict.fromkeys(range(4), 2)
 
 
 async def test_batch_without_groups_stays_whole(engines):
