@@ -1,10 +1,12 @@
 """Package of the Python SDK: what it exports, and when it loads it."""
 
 import ast
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
 import millstream_client
@@ -47,3 +49,31 @@ def test_client_loads_no_subscriptions():
     modules = set(run.stdout.split())
     assert "millstream_client.sync.client" in modules
     assert not modules & {"websockets", "millstream_client.aio", "millstream_client.sync.queues"}
+
+
+class MissingModules:
+    """Finder that is asked last, and notes the modules that no other one has found."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        self.names.append(name)
+
+
+async def test_call_of_async_client_looks_for_no_missing_module(monkeypatch):
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.readline() not in (b"\r\n", b""):
+            pass
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        writer.close()
+
+    missing = MissingModules()
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server, httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        await client.get("/")
+        monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, missing])
+        await client.get("/")
+
+    assert missing.names == []
