@@ -27,7 +27,7 @@ help:
 	@echo "make check    lint, and the tests that need no server"
 	@echo "make chaos    break everything at random for MINUTES (6), from SEED, on redis-server with STORE=redis, on a replica set with STORES=3; then what loses data, and kills at every step"
 	@echo "make faults   the first of these alone"
-	@echo "make nightly  chaos and replicated stores for half an hour each, 200 fail-overs under load, what loses data from ten seeds, and each machine of a whole deployment"
+	@echo "make nightly  the simulator, chaos and replicated stores for half an hour each, 200 fail-overs under load, what loses data from ten seeds, and each machine of a whole deployment"
 	@echo "make simulate run the engines in virtual time for SECONDS (60), from SEED, with faults"
 	@echo "make soak     work for MINUTES (60) with nothing broken, and see what grows"
 	@echo "make audit-deps  look for known faults in what the locks name; asks an advisory service"
@@ -157,6 +157,7 @@ chaos: faults
 # What takes hours: run it each night. The third run is 200 fail-overs under load.
 FAIL_OVERS := kill_primary deafen_replica pause_primary part_primary stop_controller
 nightly:
+	$(MAKE) simulate SECONDS=1800
 	$(MAKE) chaos MINUTES=30
 	$(MAKE) faults MINUTES=30 STORES=3
 	$(BIN)/python -m tests.chaos.run --minutes 20 --stores 3 --slice --only $(FAIL_OVERS)

@@ -289,6 +289,7 @@ MUTATIONS = {
         STREAMS,
         "S4 a repeated append is idempotent",
         _in_lua("local known = key_verdict(key, fingerprint, count)", "local known = nil"),
+        likely_seed=1,
     ),
     "watermarks_not_written": Mutation(
         STREAMS,
@@ -335,6 +336,7 @@ MUTATIONS = {
         REQUESTS,
         "T13 a request has its accepted replies",
         _in_lua(" or redis.call('HEXISTS', KEYS[1], 'closed') == 1 then", " then"),
+        likely_seed=2,
     ),
     "outbox_cleared_first": Mutation(
         SOURCES, "E5 an event is in its target once", _cleared_before_delivery
@@ -375,7 +377,7 @@ MUTATIONS = {
         TOPICS,
         "T2 an unacknowledged message is whole",
         _with_a_target_written_first,
-        likely_seed=1,
+        likely_seed=4,
     ),
     "routes_share_producers": Mutation(
         TOPICS, "T5 each route brings one copy", _with_one_producer_for_two_routes
@@ -396,7 +398,7 @@ MUTATIONS = {
         TOPICS,
         "T6 a full target delays no other route",
         _waiting_for_full_buffers,
-        likely_seed=1,
+        likely_seed=2,
     ),
     "reports_match_again": Mutation(
         TOPICS, "T7 what takes a message is final", _with_reports_of_present_routes
