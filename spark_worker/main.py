@@ -130,11 +130,12 @@ async def work(
         find_java()
     sweep_scratch(settings.scratch)
     sparks = SessionPool(partial(open_session, settings), settings.jobs_per_session)
+    worker = worker_name()
     async with open_storage(
-        settings.storage, limits=limits, on_primary_change=on_primary_change
+        settings.storage, limits=limits, on_primary_change=on_primary_change, worker=worker
     ) as storage:
         runner = Runner(
-            worker=worker_name(),
+            worker=worker,
             storage=storage,
             settings=settings,
             handlers=handlers,

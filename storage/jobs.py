@@ -23,6 +23,7 @@ from storage.domain.jobs import (
 )
 from storage.domain.limits import Limits
 from storage.postgres.database import Database
+from storage.postgres.listener import Listener
 from storage.postgres.repositories.jobs import JobCursor, JobRows
 
 _SUBMIT_ATTEMPTS = 3  # the open job may have ended before it is read
@@ -36,9 +37,10 @@ class Jobs:
     then.
     """
 
-    def __init__(self, database: Database, limits: Limits) -> None:
+    def __init__(self, database: Database, limits: Limits, listener: Listener) -> None:
         self._rows = JobRows(database)
         self._limits = limits
+        self._listener = listener
 
     # Owner's calls
 
@@ -168,9 +170,16 @@ class Jobs:
     async def claim(self, worker: str, kinds: Sequence[JobKind]) -> Job | None:
         """Claim the job of these kinds that is due longest; None if nothing is due.
 
-        See `Job.claim`. Takes also a job of another worker whose lease has expired. `worker` names one process, permanently.
+        See `Job.claim`. Takes also a job of another worker whose lease has expired, or was not renewed for a shorter while if that
+        worker has lost its connection to Postgres. `worker` names one process, permanently.
         """
-        return await self._rows.claim(worker, kinds, self._limits.job_lease_ms)
+        return await self._rows.claim(
+            worker,
+            kinds,
+            lease_ms=self._limits.job_lease_ms,
+            orphaned_ms=self._limits.job_orphaned_ms,
+            is_shown=self._listener.shows(worker),
+        )
 
     async def heartbeat(
         self, claim: JobLease, progress: Mapping[str, Any] | None = None

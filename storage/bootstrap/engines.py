@@ -57,10 +57,12 @@ async def open_storage(
     limits: Limits = _DEFAULT_LIMITS,
     stores: Stores = _REAL_STORES,
     on_primary_change: Callable[[PrimaryChange], object] = lambda kind: None,
+    worker: str = "",
 ) -> AsyncGenerator[Storage]:
     """Open the engines over the two stores that `settings` name.
 
-    `on_primary_change` is called with the kind of each change of a replica set's primary that this process makes.
+    `on_primary_change` is called with the kind of each change of a replica set's primary that this process makes. `worker`: the name
+    by which this process claims jobs.
 
     Connects to the hot store at the first use. Raises StorageUnavailable when Postgres is unreachable.
     """
@@ -70,6 +72,7 @@ async def open_storage(
             stack, stores, settings, clock, limits, on_primary_change=on_primary_change
         )
         database, listener, pipeline = tiers.database, tiers.listener, tiers.pipeline
+        listener.show_worker(worker)
         logs, provisioner = tiers.logs, tiers.provisioner
         definitions = await open_definitions(
             stack, database=database, listener=listener, logs=logs, box=box, clock=clock
@@ -136,7 +139,7 @@ async def open_storage(
             gap_reasons=tiers.gap_reasons,
             clock=clock,
         )
-        jobs = Jobs(database, limits)
+        jobs = Jobs(database, limits, listener)
         groups = Groups(
             database=database,
             hot=RedisGroupOffsets(pipeline, lambda: provisioner.store_epoch),

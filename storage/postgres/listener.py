@@ -43,6 +43,7 @@ ReadVersion = Callable[[], Awaitable[int]]
 
 CATALOG_VERSION_CHANNEL = "millstream_catalog_version"
 _SELECT_VERSION = "SELECT version FROM catalog_version"
+_HOLD_LOCK = "SELECT pg_advisory_lock_shared(hashtextextended('worker:' || %s, 0))"
 
 
 class Listener:
@@ -57,6 +58,7 @@ class Listener:
         self._read_version: ReadVersion | None = None
         self._grace_s = _GRACE_SECONDS
         self._attempted = asyncio.Event()
+        self._worker = ""
         self.subscribe(CATALOG_VERSION_CHANNEL, self._on_version, lambda: None)
 
     def trust(self, read_version: ReadVersion, grace_ms: int) -> None:
@@ -82,6 +84,17 @@ class Listener:
     def listening(self) -> bool:
         """True if every announcement from now on will be received, or its loss reported."""
         return self._listening
+
+    def show_worker(self, worker: str) -> None:
+        """Hold the lock of a worker while connected: others see by it that the worker runs.
+
+        To be called before the listener runs.
+        """
+        self._worker = worker
+
+    def shows(self, worker: str) -> bool:
+        """Return whether the lock of this worker is held."""
+        return self.listening and worker == self._worker
 
     async def attempted(self) -> None:
         """Wait until it listens for the first time, or has failed to."""
@@ -113,6 +126,8 @@ class Listener:
         async with connection:
             for channel in self._channels:
                 await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+            if self._worker:
+                await connection.execute(_HOLD_LOCK, (self._worker,))
             cursor = await connection.execute(_SELECT_VERSION)
             [self._version] = await cursor.fetchone() or (0,)
             self.notify_loss()

@@ -565,7 +565,10 @@ with time as (
 ), abandoned as (
   select j.job_id
     from jobs j, time
-   where j.kind = any(:kinds) and j.state = 'running' and j.lease_until_ms <= time.now_ms
+   where j.kind = any(:kinds) and j.state = 'running'
+     and (j.lease_until_ms <= time.now_ms or case
+             when j.worker_lock = j.worker and j.lease_until_ms <= time.now_ms + :spared_ms
+             then pg_try_advisory_xact_lock(hashtextextended('worker:' || j.worker, 0)) end)
      and (j.wish <> 'none' or j.failures + 1 >= j.attempts_max)
      for update of j skip locked
 )
@@ -584,7 +587,9 @@ update jobs j
 -- name: claim_job
 -- Many workers ask at once: each passes over what another has just locked, and looks at the row again once it has
 -- the lock. A running job whose lease has run out is begun again, under a higher attempt, which is what stops
--- the old one; that its worker was lost counts as a failure.
+-- the old one; that its worker was lost counts as a failure. A lease ends early if its worker held a lock that
+-- nobody holds any more: its connection has ended. A worker of an earlier version holds none, and leaves the name of
+-- another one's lock in the row.
 with time as (
   select cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as now_ms
 ), picked as (
@@ -592,8 +597,10 @@ with time as (
     from jobs j, time
    where j.kind = any(:kinds)
      and (j.state = 'queued' and j.run_after_ms <= time.now_ms
-          or j.state = 'running' and j.lease_until_ms <= time.now_ms
-             and j.wish = 'none' and j.failures + 1 < j.attempts_max)
+          or j.state = 'running' and j.wish = 'none' and j.failures + 1 < j.attempts_max
+             and (j.lease_until_ms <= time.now_ms or case
+                  when j.worker_lock = j.worker and j.lease_until_ms <= time.now_ms + :spared_ms
+                  then pg_try_advisory_xact_lock(hashtextextended('worker:' || j.worker, 0)) end))
    order by j.run_after_ms, j.job_id
    limit 1
      for update of j skip locked
@@ -604,6 +611,7 @@ update jobs j
        failures = j.failures + case j.state when 'running' then 1 else 0 end,
        failure = case j.state when 'running' then :failure else j.failure end,
        worker = :worker,
+       worker_lock = case when :is_shown then :worker end,
        lease_until_ms = time.now_ms + :lease_ms,
        started_at_ms = coalesce(j.started_at_ms, time.now_ms)
   from picked p, time

@@ -24,6 +24,7 @@ from tests.spark.shared_session import worker_settings
 HANDLERS = {"toys": "tests.spark.toys.TOYS", "real": "spark_worker.main.HANDLERS"}
 QUICK = Limits(
     job_lease_ms=3_000,
+    job_orphaned_ms=1_000,
     job_heartbeat_ms=100,
     job_backoff_ms=50,
     job_poll_ms=50,

@@ -70,6 +70,7 @@ class Limits(msgspec.Struct, frozen=True):
     outage_ms: int = OUTAGE_MS
     archive_cache_bytes: int = ARCHIVE_CACHE_BYTES
     job_lease_ms: int = JOB_LEASE_MS
+    job_orphaned_ms: int = JOB_ORPHANED_MS
     job_heartbeat_ms: int = JOB_HEARTBEAT_MS
     job_backoff_ms: int = JOB_BACKOFF_MS_MIN
     job_poll_ms: int = JOB_POLL_MS

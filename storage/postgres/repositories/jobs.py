@@ -121,15 +121,28 @@ class JobRows(Repository):
             rows = await session.execute(statement.group_by(col(JobRow.state)))
             return [(state, count) for state, count in rows]
 
-    async def claim(self, worker: str, kinds: Sequence[JobKind], lease_ms: int) -> Job | None:
+    async def claim(
+        self,
+        worker: str,
+        kinds: Sequence[JobKind],
+        *,
+        lease_ms: int,
+        orphaned_ms: int,
+        is_shown: bool,
+    ) -> Job | None:
         """Lease the job that has been due longest to the worker, or return None.
 
-        Jobs that must not be started again are ended first.
+        Jobs that must not be started again are ended first. A lease that was not renewed for `orphaned_ms` has expired if its
+        worker held a lock and does not any longer. `is_shown`: this worker holds its own.
         """
-        ending = {"kinds": [kind.value for kind in kinds], "failure": _LOST}
+        ending = {
+            "kinds": [kind.value for kind in kinds],
+            "failure": _LOST,
+            "spared_ms": max(0, lease_ms - orphaned_ms),
+        }
         async with self._database.writing(unknown=StorageUnavailable) as session:
             await session.execute(query("end_abandoned"), ending)
-            parameters = ending | {"worker": worker, "lease_ms": lease_ms}
+            parameters = ending | {"worker": worker, "lease_ms": lease_ms, "is_shown": is_shown}
             row = (await session.execute(query("claim_job"), parameters)).one_or_none()
             return None if row is None else _job(row)
 

@@ -12,7 +12,10 @@ OPEN_JOB = text("state IN ('queued', 'running', 'paused')")
 
 
 class JobRow(SQLModel, table=True):
-    """A `storage.domain.jobs.Job`, and the lease that a worker holds on it."""
+    """A `storage.domain.jobs.Job`, and the lease that a worker holds on it.
+
+    `worker_lock`: the worker whose lock was held when the job was claimed.
+    """
 
     __tablename__ = "jobs"
     __table_args__ = (
@@ -33,6 +36,7 @@ class JobRow(SQLModel, table=True):
     attempts_max: int = Field(sa_type=Integer)
     run_after_ms: int = Field(sa_type=BigInteger)
     worker: str | None = Field(default=None, sa_type=Text)
+    worker_lock: str | None = Field(default=None, sa_type=Text)
     lease_until_ms: int | None = Field(default=None, sa_type=BigInteger)
     progress: dict[str, Any] = Field(sa_type=JSONB)
     failure: str = Field(sa_type=Text)

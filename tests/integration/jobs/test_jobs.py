@@ -22,10 +22,20 @@ from storage.domain.jobs import (
 from storage.postgres.database import conninfo, open_database
 from storage.postgres.repositories.jobs import attempt_outcome, end_attempt
 from storage.settings import StorageSettings
+from tests.conditions import wait_until
+from tests.databases import execute
 
 pytestmark = pytest.mark.one_store
 
 KINDS = [JobKind.ARCHIVE, JobKind.REPLAY]
+_HOLDERS = """
+    SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+_END_LISTENERS = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'millstream-listener'
+"""
 
 
 @pytest.fixture
@@ -50,6 +60,18 @@ def later(database_url):
 
 def submit(jobs, subject="logs", kind=JobKind.ARCHIVE, **options):
     return jobs.submit("default", kind, subject, {"n": 1}, **options)
+
+
+def holders(database_url):
+    """Return the processes of Postgres that hold the lock of a worker."""
+    with psycopg.connect(conninfo(database_url)) as connection:
+        return connection.execute(_HOLDERS).fetchall()
+
+
+async def claimed(jobs, worker):
+    job = await jobs.claim(worker, KINDS)
+    assert job is not None
+    return job
 
 
 @pytest.mark.parametrize("kind", JobKind)
@@ -179,6 +201,65 @@ async def test_job_with_expired_lease_restarts_and_fences_old_claim(jobs, later)
     job = await jobs.get(claim.job_id)
     assert (job.state, job.progress) == (JobState.RUNNING, {})
     assert await jobs.parts(claim.job_id) == {}
+
+
+async def test_job_of_lost_worker_is_taken_over_before_its_lease_ends(jobs, later, settings):
+    """Once its connection has ended and no heartbeat has come for a while; not on either alone."""
+    await submit(jobs)
+    async with open_storage(settings, worker="w1") as other:
+        claim = (await claimed(other.jobs, "w1")).claim
+        later(limits.JOB_ORPHANED_MS)
+        assert await jobs.claim("w2", KINDS) is None
+        await other.jobs.heartbeat(claim)
+    assert await jobs.claim("w2", KINDS) is None
+    later(limits.JOB_ORPHANED_MS)
+
+    taken = await jobs.claim("w2", KINDS)
+
+    assert (taken.attempt, taken.failures, taken.worker) == (2, 1, "w2")
+    with pytest.raises(LeaseLost):
+        await jobs.heartbeat(claim)
+
+
+async def test_connected_worker_holds_its_lock_again_after_an_outage(jobs, later, settings):
+    await submit(jobs)
+    async with open_storage(settings, worker="w1") as other:
+        await other.jobs.claim("w1", KINDS)
+        [former] = holders(settings.database_url)
+        execute(settings.database_url, _END_LISTENERS)
+        await asyncio.to_thread(
+            wait_until, lambda: holders(settings.database_url) not in ([], [former])
+        )
+        later(limits.JOB_ORPHANED_MS)
+
+        assert await jobs.claim("w2", KINDS) is None
+
+
+@pytest.mark.parametrize("worker_lock", [None, "w0"])
+async def test_lease_of_worker_without_a_lock_ends_by_time_alone(
+    jobs, later, worker_lock, database_url
+):
+    """Of an earlier version, which leaves the lock of a former worker in the row."""
+    await submit(jobs)
+    await jobs.claim("w1", KINDS)
+    with psycopg.connect(conninfo(database_url)) as connection:
+        connection.execute("update jobs set worker_lock = %s", (worker_lock,))
+
+    later(limits.JOB_LEASE_MS - limits.JOB_HEARTBEAT_MS)
+    assert await jobs.claim("w2", KINDS) is None
+    later(limits.JOB_HEARTBEAT_MS)
+    assert (await jobs.claim("w2", KINDS)).attempt == 2
+
+
+async def test_abandoned_job_of_lost_worker_ends_before_its_lease(jobs, later, settings):
+    await submit(jobs)
+    async with open_storage(settings, worker="w1") as other:
+        job = await claimed(other.jobs, "w1")
+        await jobs.cancel(job.job_id)
+    later(limits.JOB_ORPHANED_MS)
+
+    assert await jobs.claim("w2", KINDS) is None
+    assert (await jobs.get(job.job_id)).state is JobState.CANCELLED
 
 
 async def test_earlier_attempt_of_same_worker_is_stale(jobs, later):
