@@ -16,6 +16,8 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from math import inf
+from time import monotonic
 from typing import Any
 
 import psycopg
@@ -33,6 +35,7 @@ _CHECK_SECONDS = limits.LISTEN_CHECK_MS / limits.SECOND_MS
 _REPLY_SECONDS = limits.POSTGRES_REPLY_MS_MAX / limits.SECOND_MS
 _GRACE_SECONDS = limits.LISTEN_GRACE_MS / limits.SECOND_MS
 _WITNESS_SECONDS = limits.CATALOG_WITNESS_MS / limits.SECOND_MS
+_SETTLED_SECONDS = limits.LISTEN_SETTLED_MS / limits.SECOND_MS
 _BACKOFF_SECONDS = 0.1
 _BACKOFF_SECONDS_MAX = limits.LISTEN_BACKOFF_MS_MAX / limits.SECOND_MS
 
@@ -59,6 +62,7 @@ class Listener:
         self._grace_s = _GRACE_SECONDS
         self._attempted = asyncio.Event()
         self._worker = ""
+        self._settled_s = 0.0
         self.subscribe(CATALOG_VERSION_CHANNEL, self._on_version, lambda: None)
 
     def trust(self, read_version: ReadVersion, grace_ms: int) -> None:
@@ -96,6 +100,14 @@ class Listener:
         """Return whether the lock of this worker is held."""
         return self.listening and worker == self._worker
 
+    @property
+    def is_settled(self) -> bool:
+        """True if it listens, and did not lose its connection just before.
+
+        Other processes may have lost theirs at the same time, and not have them back yet.
+        """
+        return self.listening and monotonic() >= self._settled_s
+
     async def attempted(self) -> None:
         """Wait until it listens for the first time, or has failed to."""
         await self._attempted.wait()
@@ -131,6 +143,8 @@ class Listener:
             cursor = await connection.execute(_SELECT_VERSION)
             [self._version] = await cursor.fetchone() or (0,)
             self.notify_loss()
+            if self._settled_s:
+                self._settled_s = monotonic() + _SETTLED_SECONDS
             self._listening = True
             self._attempted.set()
             while True:
@@ -152,6 +166,7 @@ class Listener:
         """Stop relying on announcements before anything else runs."""
         if self.listening:
             self._listening = False
+            self._settled_s = inf
             self._outage = asyncio.create_task(self._outlive(), name="postgres-outage")
 
     async def _outlive(self) -> None:

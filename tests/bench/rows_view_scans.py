@@ -130,7 +130,7 @@ def measure_restart(house: House, plan: Plan) -> list[Measured]:
     numbers = range(min(plan.rounds, ROUNDS_MAX))
     rounds = [Round(_restarted_s(house, number), _started_s(house)) for number in numbers]
     call(house.api.port, "DELETE", f"/v1/streams/{STREAM}")
-    note = "the other worker takes the scan when the lease of the killed one has ended"
+    note = "the other worker takes the scan over once the connection of the killed one has ended"
     return [Measured(row=VIEW_RESTART, rounds=rounds, notes=[note])]
 
 

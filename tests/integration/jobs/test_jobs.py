@@ -68,6 +68,13 @@ def holders(database_url):
         return connection.execute(_HOLDERS).fetchall()
 
 
+async def lose_listeners(database_url):
+    """End the connections of all listeners; wait until the one worker has its lock back."""
+    [former] = holders(database_url)
+    execute(database_url, _END_LISTENERS)
+    await asyncio.to_thread(wait_until, lambda: holders(database_url) not in ([], [former]))
+
+
 async def claimed(jobs, worker):
     job = await jobs.claim(worker, KINDS)
     assert job is not None
@@ -221,15 +228,25 @@ async def test_job_of_lost_worker_is_taken_over_before_its_lease_ends(jobs, late
         await jobs.heartbeat(claim)
 
 
+async def test_worker_that_was_not_connected_takes_nothing_over_by_locks(jobs, later, settings):
+    """An outage of Postgres ends the connections of all workers: others may not have theirs back."""
+    await submit(jobs)
+    async with open_storage(settings, worker="w1") as other:
+        await other.jobs.claim("w1", KINDS)
+    later(limits.JOB_ORPHANED_MS)
+    async with open_storage(settings, worker="w2") as other:
+        await lose_listeners(settings.database_url)
+
+        assert await other.jobs.claim("w2", KINDS) is None
+        later(limits.JOB_LEASE_MS - limits.JOB_ORPHANED_MS)
+        assert await other.jobs.claim("w2", KINDS) is not None
+
+
 async def test_connected_worker_holds_its_lock_again_after_an_outage(jobs, later, settings):
     await submit(jobs)
     async with open_storage(settings, worker="w1") as other:
         await other.jobs.claim("w1", KINDS)
-        [former] = holders(settings.database_url)
-        execute(settings.database_url, _END_LISTENERS)
-        await asyncio.to_thread(
-            wait_until, lambda: holders(settings.database_url) not in ([], [former])
-        )
+        await lose_listeners(settings.database_url)
         later(limits.JOB_ORPHANED_MS)
 
         assert await jobs.claim("w2", KINDS) is None

@@ -4,9 +4,7 @@ from storage.domain.limits._shared import DAY_MS, MINUTE_MS, SECOND_MS
 
 # Jobs
 JOB_LEASE_MS = 20 * SECOND_MS  # after which another worker does what a killed one had
-JOB_ORPHANED_MS = (
-    6 * SECOND_MS
-)  # after which that happens if the worker has lost its connection to Postgres
+JOB_ORPHANED_MS = 2 * SECOND_MS  # after which that happens if the worker is not connected
 JOB_HEARTBEAT_MS = 5 * SECOND_MS  # a worker also learns then that its job is to be cancelled
 JOB_POLL_MS = SECOND_MS  # an idle worker polls again after this
 JOB_ATTEMPTS_MAX_DEFAULT = 10

@@ -21,3 +21,4 @@ LISTEN_GRACE_MS = (
 POSTGRES_GRACE_MS = HOUR_MS  # and this long while the hot store shows that nothing has changed
 CATALOG_WITNESS_MS = SECOND_MS  # interval at which the hot store is asked then, and for its answer
 LISTEN_BACKOFF_MS_MAX = 5 * SECOND_MS
+LISTEN_SETTLED_MS = 10 * SECOND_MS  # then others that lost theirs too have it back
