@@ -173,13 +173,13 @@ class Jobs:
         See `Job.claim`. Takes also a job of another worker whose lease has expired, or was not renewed for a shorter while if that
         worker has no connection to Postgres while others have theirs. `worker` names one process, permanently.
         """
-        lease_ms, is_settled = self._limits.job_lease_ms, self._listener.is_settled
+        is_settled = self._listener.is_settled
         return await self._rows.claim(
             worker,
             kinds,
-            lease_ms=lease_ms,
-            orphaned_ms=self._limits.job_orphaned_ms if is_settled else lease_ms,
-            is_shown=self._listener.shows(worker),
+            lease_ms=self._limits.job_lease_ms,
+            orphaned_ms=self._limits.job_orphaned_ms if is_settled else None,
+            holds_lock=self._listener.holds_worker_lock(worker),
         )
 
     async def heartbeat(

@@ -72,7 +72,7 @@ async def open_storage(
             stack, stores, settings, clock, limits, on_primary_change=on_primary_change
         )
         database, listener, pipeline = tiers.database, tiers.listener, tiers.pipeline
-        listener.show_worker(worker)
+        listener.hold_worker_lock(worker)
         logs, provisioner = tiers.logs, tiers.provisioner
         definitions = await open_definitions(
             stack, database=database, listener=listener, logs=logs, box=box, clock=clock

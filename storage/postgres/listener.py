@@ -89,14 +89,14 @@ class Listener:
         """True if every announcement from now on will be received, or its loss reported."""
         return self._listening
 
-    def show_worker(self, worker: str) -> None:
+    def hold_worker_lock(self, worker: str) -> None:
         """Hold the lock of a worker while connected: others see by it that the worker runs.
 
         To be called before the listener runs.
         """
         self._worker = worker
 
-    def shows(self, worker: str) -> bool:
+    def holds_worker_lock(self, worker: str) -> bool:
         """Return whether the lock of this worker is held."""
         return self.listening and worker == self._worker
 

@@ -556,6 +556,25 @@ select :job_id, :namespace, :kind, :subject, cast(:spec as jsonb), 'queued', 'no
 returning *;
 
 
+-- name: end_orphaned_leases
+-- Leases of running jobs that were not renewed for a while, and whose worker's lock nobody holds: its connection has
+-- ended. The lock is tried for these alone, once the others are sorted out. A worker of an earlier version holds none,
+-- and leaves the name of another one's in the row.
+with time as (
+  select cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as now_ms
+), overdue as materialized (
+  select j.job_id, j.worker, j.lease_until_ms
+    from jobs j, time
+   where j.kind = any(:kinds) and j.state = 'running' and j.worker_lock = j.worker
+     and j.lease_until_ms > time.now_ms and j.lease_until_ms - :lease_ms + :orphaned_ms <= time.now_ms
+)
+update jobs j
+   set lease_until_ms = time.now_ms
+  from overdue o, time
+ where j.job_id = o.job_id and j.lease_until_ms = o.lease_until_ms
+   and pg_try_advisory_xact_lock(hashtextextended('worker:' || o.worker, 0));
+
+
 -- name: end_abandoned
 -- Running jobs that nobody holds any more and that nobody should begin again. A row that another transaction has
 -- locked is passed over: that one is taking it, or its owner is saying something. Without a worker, no attempt
@@ -565,10 +584,7 @@ with time as (
 ), abandoned as (
   select j.job_id
     from jobs j, time
-   where j.kind = any(:kinds) and j.state = 'running'
-     and (j.lease_until_ms <= time.now_ms or case
-             when j.worker_lock = j.worker and j.lease_until_ms <= time.now_ms + :spared_ms
-             then pg_try_advisory_xact_lock(hashtextextended('worker:' || j.worker, 0)) end)
+   where j.kind = any(:kinds) and j.state = 'running' and j.lease_until_ms <= time.now_ms
      and (j.wish <> 'none' or j.failures + 1 >= j.attempts_max)
      for update of j skip locked
 )
@@ -587,9 +603,7 @@ update jobs j
 -- name: claim_job
 -- Many workers ask at once: each passes over what another has just locked, and looks at the row again once it has
 -- the lock. A running job whose lease has run out is begun again, under a higher attempt, which is what stops
--- the old one; that its worker was lost counts as a failure. A lease ends early if its worker held a lock that
--- nobody holds any more: its connection has ended. A worker of an earlier version holds none, and leaves the name of
--- another one's lock in the row.
+-- the old one; that its worker was lost counts as a failure.
 with time as (
   select cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as now_ms
 ), picked as (
@@ -597,10 +611,8 @@ with time as (
     from jobs j, time
    where j.kind = any(:kinds)
      and (j.state = 'queued' and j.run_after_ms <= time.now_ms
-          or j.state = 'running' and j.wish = 'none' and j.failures + 1 < j.attempts_max
-             and (j.lease_until_ms <= time.now_ms or case
-                  when j.worker_lock = j.worker and j.lease_until_ms <= time.now_ms + :spared_ms
-                  then pg_try_advisory_xact_lock(hashtextextended('worker:' || j.worker, 0)) end))
+          or j.state = 'running' and j.lease_until_ms <= time.now_ms
+             and j.wish = 'none' and j.failures + 1 < j.attempts_max)
    order by j.run_after_ms, j.job_id
    limit 1
      for update of j skip locked
@@ -611,7 +623,7 @@ update jobs j
        failures = j.failures + case j.state when 'running' then 1 else 0 end,
        failure = case j.state when 'running' then :failure else j.failure end,
        worker = :worker,
-       worker_lock = case when :is_shown then :worker end,
+       worker_lock = case when :holds_lock then :worker end,
        lease_until_ms = time.now_ms + :lease_ms,
        started_at_ms = coalesce(j.started_at_ms, time.now_ms)
   from picked p, time

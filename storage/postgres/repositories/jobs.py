@@ -127,22 +127,21 @@ class JobRows(Repository):
         kinds: Sequence[JobKind],
         *,
         lease_ms: int,
-        orphaned_ms: int,
-        is_shown: bool,
+        orphaned_ms: int | None,
+        holds_lock: bool,
     ) -> Job | None:
         """Lease the job that has been due longest to the worker, or return None.
 
-        Jobs that must not be started again are ended first. A lease that was not renewed for `orphaned_ms` has expired if its
-        worker held a lock and does not any longer. `is_shown`: this worker holds its own.
+        Jobs that must not be started again are ended first. Before that, leases of workers end that do not hold their locks any more
+        and have not renewed them for `orphaned_ms`, unless that is None. `holds_lock`: this worker holds its own.
         """
-        ending = {
-            "kinds": [kind.value for kind in kinds],
-            "failure": _LOST,
-            "spared_ms": max(0, lease_ms - orphaned_ms),
-        }
+        ending = {"kinds": [kind.value for kind in kinds], "failure": _LOST}
+        parameters = ending | {"worker": worker, "lease_ms": lease_ms, "holds_lock": holds_lock}
         async with self._database.writing(unknown=StorageUnavailable) as session:
+            if orphaned_ms is not None:
+                orphaned = {"orphaned_ms": orphaned_ms, "lease_ms": lease_ms}
+                await session.execute(query("end_orphaned_leases"), ending | orphaned)
             await session.execute(query("end_abandoned"), ending)
-            parameters = ending | {"worker": worker, "lease_ms": lease_ms, "is_shown": is_shown}
             row = (await session.execute(query("claim_job"), parameters)).one_or_none()
             return None if row is None else _job(row)
 

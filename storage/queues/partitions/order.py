@@ -25,10 +25,10 @@ class PartitionOrder:
     def next_send(self, queue: Queue) -> Queue:
         """Return the partition whose turn it is to take a message."""
         turns = self._turns(queue)
-        if not turns.is_sending:
+        if not turns.is_shared:
             turns.sends += 1
-            turns.is_sending = True
-            asyncio.get_running_loop().call_soon(turns.end_sending)
+            turns.is_shared = True
+            asyncio.get_running_loop().call_soon(turns.end_share)
         return queue.partitions[turns.sends % queue.spec.partitions]
 
     def next_receives(self, queue: Queue) -> list[Queue]:
@@ -59,18 +59,18 @@ class PartitionOrder:
 class _Turns:
     """Turns of one queue, which begin anywhere so that processes do not go in step."""
 
-    __slots__ = ("backlog", "is_sending", "receives", "sends")
+    __slots__ = ("backlog", "is_shared", "receives", "sends")
 
     def __init__(self, partitions: int) -> None:
         self.sends = random.randrange(partitions)  # noqa: S311  any partition will do
         self.receives = random.randrange(partitions)  # noqa: S311
         self.backlog: set[int] = set()
-        self.is_sending = False
-        """True while a send joins those of the last turn."""
+        self.is_shared = False
+        """True while the last turn takes further sends."""
 
-    def end_sending(self) -> None:
+    def end_share(self) -> None:
         """Give the next send another turn."""
-        self.is_sending = False
+        self.is_shared = False
 
 
 def beside(queue: Queue, visited: Iterable[Queue]) -> list[Queue]:

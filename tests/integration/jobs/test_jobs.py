@@ -2,7 +2,6 @@
 
 import asyncio
 
-import psycopg
 import pytest
 
 from storage.bootstrap import open_storage
@@ -19,66 +18,12 @@ from storage.domain.jobs import (
     Outcome,
     RequestedState,
 )
-from storage.postgres.database import conninfo, open_database
+from storage.postgres.database import open_database
 from storage.postgres.repositories.jobs import attempt_outcome, end_attempt
 from storage.settings import StorageSettings
-from tests.conditions import wait_until
-from tests.databases import execute
+from tests.integration.jobs.operations import KINDS, submit
 
 pytestmark = pytest.mark.one_store
-
-KINDS = [JobKind.ARCHIVE, JobKind.REPLAY]
-_HOLDERS = """
-    SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND granted
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-"""
-_END_LISTENERS = """
-    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-    WHERE datname = current_database() AND application_name = 'millstream-listener'
-"""
-
-
-@pytest.fixture
-def jobs(engines):
-    return engines.jobs
-
-
-@pytest.fixture
-def later(database_url):
-    """Let time pass for all jobs."""
-
-    def move(ms: int) -> None:
-        with psycopg.connect(conninfo(database_url)) as connection:
-            connection.execute(
-                "update jobs set run_after_ms = run_after_ms - %(ms)s,"
-                " lease_until_ms = lease_until_ms - %(ms)s, ended_at_ms = ended_at_ms - %(ms)s",
-                {"ms": ms},
-            )
-
-    return move
-
-
-def submit(jobs, subject="logs", kind=JobKind.ARCHIVE, **options):
-    return jobs.submit("default", kind, subject, {"n": 1}, **options)
-
-
-def holders(database_url):
-    """Return the processes of Postgres that hold the lock of a worker."""
-    with psycopg.connect(conninfo(database_url)) as connection:
-        return connection.execute(_HOLDERS).fetchall()
-
-
-async def lose_listeners(database_url):
-    """End the connections of all listeners; wait until the one worker has its lock back."""
-    [former] = holders(database_url)
-    execute(database_url, _END_LISTENERS)
-    await asyncio.to_thread(wait_until, lambda: holders(database_url) not in ([], [former]))
-
-
-async def claimed(jobs, worker):
-    job = await jobs.claim(worker, KINDS)
-    assert job is not None
-    return job
 
 
 @pytest.mark.parametrize("kind", JobKind)
@@ -186,162 +131,6 @@ async def test_delayed_job_is_due_later(jobs, later):
     later(5_000)
 
     assert await jobs.claim("w1", KINDS) is not None
-
-
-async def test_job_with_expired_lease_restarts_and_fences_old_claim(jobs, later):
-    await submit(jobs)
-    stale = (await jobs.claim("w1", KINDS)).claim
-    later(limits.JOB_LEASE_MS)
-
-    claim = await jobs.claim("w2", KINDS)
-
-    assert (claim.attempt, claim.failures, claim.worker) == (2, 1, "w2")
-    for write in (
-        jobs.heartbeat(stale, {"n": 9}),
-        jobs.finish(stale),
-        jobs.fail(stale, "no"),
-        jobs.release(stale),
-        jobs.save_parts(stale, [JobPart("0", 5, False, {})]),
-    ):
-        with pytest.raises(LeaseLost):
-            await write
-    job = await jobs.get(claim.job_id)
-    assert (job.state, job.progress) == (JobState.RUNNING, {})
-    assert await jobs.parts(claim.job_id) == {}
-
-
-async def test_job_of_lost_worker_is_taken_over_before_its_lease_ends(jobs, later, settings):
-    """Once its connection has ended and no heartbeat has come for a while; not on either alone."""
-    await submit(jobs)
-    async with open_storage(settings, worker="w1") as other:
-        claim = (await claimed(other.jobs, "w1")).claim
-        later(limits.JOB_ORPHANED_MS)
-        assert await jobs.claim("w2", KINDS) is None
-        await other.jobs.heartbeat(claim)
-    assert await jobs.claim("w2", KINDS) is None
-    later(limits.JOB_ORPHANED_MS)
-
-    taken = await jobs.claim("w2", KINDS)
-
-    assert (taken.attempt, taken.failures, taken.worker) == (2, 1, "w2")
-    with pytest.raises(LeaseLost):
-        await jobs.heartbeat(claim)
-
-
-async def test_worker_that_was_not_connected_takes_nothing_over_by_locks(jobs, later, settings):
-    """An outage of Postgres ends the connections of all workers: others may not have theirs back."""
-    await submit(jobs)
-    async with open_storage(settings, worker="w1") as other:
-        await other.jobs.claim("w1", KINDS)
-    later(limits.JOB_ORPHANED_MS)
-    async with open_storage(settings, worker="w2") as other:
-        await lose_listeners(settings.database_url)
-
-        assert await other.jobs.claim("w2", KINDS) is None
-        later(limits.JOB_LEASE_MS - limits.JOB_ORPHANED_MS)
-        assert await other.jobs.claim("w2", KINDS) is not None
-
-
-async def test_connected_worker_holds_its_lock_again_after_an_outage(jobs, later, settings):
-    await submit(jobs)
-    async with open_storage(settings, worker="w1") as other:
-        await other.jobs.claim("w1", KINDS)
-        await lose_listeners(settings.database_url)
-        later(limits.JOB_ORPHANED_MS)
-
-        assert await jobs.claim("w2", KINDS) is None
-
-
-@pytest.mark.parametrize("worker_lock", [None, "w0"])
-async def test_lease_of_worker_without_a_lock_ends_by_time_alone(
-    jobs, later, worker_lock, database_url
-):
-    """Of an earlier version, which leaves the lock of a former worker in the row."""
-    await submit(jobs)
-    await jobs.claim("w1", KINDS)
-    with psycopg.connect(conninfo(database_url)) as connection:
-        connection.execute("update jobs set worker_lock = %s", (worker_lock,))
-
-    later(limits.JOB_LEASE_MS - limits.JOB_HEARTBEAT_MS)
-    assert await jobs.claim("w2", KINDS) is None
-    later(limits.JOB_HEARTBEAT_MS)
-    assert (await jobs.claim("w2", KINDS)).attempt == 2
-
-
-async def test_abandoned_job_of_lost_worker_ends_before_its_lease(jobs, later, settings):
-    await submit(jobs)
-    async with open_storage(settings, worker="w1") as other:
-        job = await claimed(other.jobs, "w1")
-        await jobs.cancel(job.job_id)
-    later(limits.JOB_ORPHANED_MS)
-
-    assert await jobs.claim("w2", KINDS) is None
-    assert (await jobs.get(job.job_id)).state is JobState.CANCELLED
-
-
-async def test_earlier_attempt_of_same_worker_is_stale(jobs, later):
-    await submit(jobs)
-    stale = (await jobs.claim("w1", KINDS)).claim
-    later(limits.JOB_LEASE_MS)
-    await jobs.claim("w1", KINDS)
-
-    with pytest.raises(LeaseLost):
-        await jobs.heartbeat(stale)
-
-
-async def test_heartbeat_renews_lease_and_stores_progress(jobs, later):
-    await submit(jobs)
-    claimed = await jobs.claim("w1", KINDS)
-    later(limits.JOB_LEASE_MS - 5_000)
-
-    wish = await jobs.heartbeat(claimed.claim, {"records": 7})
-    later(limits.JOB_LEASE_MS - 5_000)
-
-    assert wish is RequestedState.NONE
-    assert await jobs.claim("w2", KINDS) is None
-    assert (await jobs.get(claimed.job_id)).progress == {"records": 7}
-
-
-async def test_late_heartbeat_keeps_unclaimed_job(jobs, later):
-    await submit(jobs)
-    claimed = await jobs.claim("w1", KINDS)
-    later(limits.JOB_LEASE_MS + 30_000)
-
-    await jobs.heartbeat(claimed.claim)
-
-    assert await jobs.claim("w2", KINDS) is None
-
-
-async def test_job_that_always_loses_its_worker_fails(jobs, later):
-    made = await submit(jobs, attempts_max=3)
-    for _ in range(3):
-        assert await jobs.claim("w1", KINDS) is not None
-        later(limits.JOB_LEASE_MS)
-
-    assert await jobs.claim("w1", KINDS) is None
-    job = await jobs.get(made.job_id)
-    assert (job.state, job.failures, job.attempt) == (JobState.FAILED, 3, 3)
-    assert job.failure == "The worker was lost."
-
-
-async def test_stale_worker_of_ended_job_is_rejected(jobs, later):
-    await submit(jobs, attempts_max=1)
-    stale = (await jobs.claim("w1", KINDS)).claim
-    later(limits.JOB_LEASE_MS)
-    await jobs.claim("w2", KINDS)
-
-    with pytest.raises(LeaseLost):
-        await jobs.finish(stale)
-
-
-async def test_progress_resets_attempts(jobs, later):
-    await submit(jobs, attempts_max=2)
-    for n in range(5):
-        claimed = await jobs.claim("w1", KINDS)
-        await jobs.save_parts(claimed.claim, [JobPart("0", n, False, {"records": n})])
-        later(limits.JOB_LEASE_MS)
-
-    assert (await jobs.claim("w1", KINDS)).attempt == 6
 
 
 async def test_retry_delay_grows_after_errors(jobs, later):
