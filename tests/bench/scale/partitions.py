@@ -22,7 +22,6 @@ from tests.clusters import Masters
 
 PRIMARIES = 3
 ROUNDS = 5
-RECEIVES = "receive 10 or acknowledge 10"
 
 
 def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
@@ -33,9 +32,8 @@ def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
         queues = {size: QueueLoads(served, size) for size in sizes.partitions}
         for _ in range(ROUNDS):
             for size, loads in queues.items():
+                loads.fill()
                 for label, work in loads.kinds.items():
-                    if label == RECEIVES:
-                        loads.fill()
                     costs = _round(served, cluster, work, CONNECTIONS * size)
                     rounds[size, label].append(costs)
     for (size, label), costs_of_all in rounds.items():
@@ -85,7 +83,7 @@ class QueueLoads:
             caller.request([put(self._queue, {"partitions": partitions})])
         self.kinds: dict[str, Work] = {
             "send one message": self._send,
-            RECEIVES: self._work,
+            "receive 10 or acknowledge 10": self._work,
         }
 
     def fill(self) -> None:

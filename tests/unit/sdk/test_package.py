@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
 
 import millstream_client
@@ -65,15 +64,16 @@ async def test_call_of_async_client_looks_for_no_missing_module(monkeypatch):
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while await reader.readline() not in (b"\r\n", b""):
             pass
-        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        writer.write(b'HTTP/1.1 200 OK\r\ncontent-length: 13\r\n\r\n{"purged": 0}')
         writer.close()
 
     missing = MissingModules()
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    async with server, httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
-        await client.get("/")
+    async with server, millstream_client.AsyncMillstream(f"http://127.0.0.1:{port}") as client:
+        queue = client.queue("orders")
+        await queue.purge()
         monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, missing])
-        await client.get("/")
+        await queue.purge()
 
     assert missing.names == []
