@@ -1,4 +1,8 @@
-"""Statements of `queries.sql`, by name."""
+"""Statements of `queries.sql`, by name.
+
+`columns(jobs j)` in a statement stands for all columns of a table that this version knows, by the alias. With `*`, the statements
+that a running process has prepared would fail once a newer version adds a column.
+"""
 
 import re
 from functools import cache
@@ -6,8 +10,11 @@ from pathlib import Path
 
 from sqlalchemy import TextClause, text
 
+from storage.postgres.tables import METADATA
+
 _FILE = Path(__file__).with_name("queries.sql")
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+_COLUMNS = re.compile(r"\bcolumns\((\w+)(?: (\w+))?\)")
 
 
 def query(name: str) -> TextClause:
@@ -15,10 +22,21 @@ def query(name: str) -> TextClause:
 
     Raises KeyError when there is none.
     """
-    return _statements()[name]
+    return statements()[name]
 
 
 @cache
-def _statements() -> dict[str, TextClause]:
+def statements() -> dict[str, TextClause]:
+    """Return all statements, by name."""
     _, *parts = _NAME.split(_FILE.read_text(encoding="utf-8"))
-    return {name: text(sql) for name, sql in zip(parts[::2], parts[1::2], strict=True)}
+    return {
+        name: text(_COLUMNS.sub(_listed, sql))
+        for name, sql in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def _listed(columns: re.Match[str]) -> str:
+    """Return the columns of a table, with its alias."""
+    table, alias = columns.groups()
+    before = f"{alias}." if alias else ""
+    return ", ".join(f"{before}{column.name}" for column in METADATA.tables[table].columns)

@@ -1,5 +1,6 @@
 -- Statements with a join or a lock, each with a line on why it is safe.
--- `storage.postgres.queries` reads this file: a statement begins at its `-- name:` line.
+-- `storage.postgres.queries` reads this file: a statement begins at its `-- name:` line,
+-- and `columns(jobs j)` stands for the columns of a table.
 
 
 -- name: hold_name
@@ -328,7 +329,7 @@ with asked as (
     from time, (select distinct group_id, member_id from here) as h
    where m.group_id = h.group_id and m.member_id = h.member_id
 )
-select a.nth, g.*,
+select a.nth, columns(groups g),
        m.member_id is not null and not m.away as known,
        m.member_id is not null and not m.away
        and coalesce(a.generation, m.joined_generation) >= m.joined_generation as beaten,
@@ -386,7 +387,7 @@ update group_shards s
 -- name: hold_group
 -- Whoever changes a group's assignment holds its row until the end; then its members, then its shards, each in
 -- their order. Heartbeats and copies of commits lock only some of those, in the same order.
-select g.*,
+select columns(groups g),
        coalesce(cast(:now_ms as bigint),
                 cast(extract(epoch from clock_timestamp()) * 1000 as bigint)) as now_ms
   from groups g
@@ -553,7 +554,7 @@ select :job_id, :namespace, :kind, :subject, cast(:spec as jsonb), 'queued', 'no
        time.now_ms + :delay_ms, '{}', '', time.now_ms
   from (select cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as now_ms) as time
     on conflict do nothing
-returning *;
+returning columns(jobs);
 
 
 -- name: end_orphaned_leases
@@ -628,7 +629,7 @@ update jobs j
        started_at_ms = coalesce(j.started_at_ms, time.now_ms)
   from picked p, time
  where j.job_id = p.job_id
-returning j.*;
+returning columns(jobs j);
 
 
 -- name: renew_lease
@@ -642,7 +643,7 @@ returning wish;
 
 -- name: hold_job
 -- Whoever changes a job's state holds its row until the end.
-select j.*, time.now_ms, coalesce(j.state = 'running' and j.lease_until_ms > time.now_ms, false) as held
+select columns(jobs j), time.now_ms, coalesce(j.state = 'running' and j.lease_until_ms > time.now_ms, false) as held
   from jobs j, (select cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as now_ms) as time
  where j.job_id = :job_id
    for update of j;
@@ -681,13 +682,13 @@ delete from jobs
  where job_id in (select job_id
                     from jobs
                    where ended_at_ms < cast(extract(epoch from clock_timestamp()) * 1000 as bigint)
-                                       - case when kind = any(:call_kinds) then :result_kept_ms else :kept_ms end
+                                       - case when kind = any(:call_kinds) then cast(:result_kept_ms as bigint) else :kept_ms end
                    limit :limit);
 
 
 -- name: open_writes
 -- Nothing locks: whoever goes on with a batch appends each of its records once, whoever else does.
-select s.namespace, s.name, w.*
+select s.namespace, s.name, columns(writes w)
   from writes w join streams s using (stream_id)
  where not w.done and w.decided_at_ms < :decided_before_ms and s.deleted_at_ms is null
  order by w.decided_at_ms
@@ -743,7 +744,7 @@ update webhooks w
        served_version = w.version
   from free f, time
  where w.webhook_id = f.webhook_id
-returning w.*;
+returning columns(webhooks w);
 
 
 -- name: webhook_in_force
@@ -1178,7 +1179,7 @@ with buffers as (
          )
      and r.spec ->> 'mode' is distinct from 'shadow'
 )
-select g.topic, r.*
+select g.topic, columns(routes r)
   from lagging g
   join routes r on r.stream_id = g.stream_id and r.number = g.number
  where r.until_offsets is null and not r.removed and not cast(r.spec ->> 'paused' as boolean)
@@ -1234,7 +1235,7 @@ with v as materialized (
    where view_id = :view_id and not cast(spec ->> 'paused' as boolean)
      for share
 )
-select r.*, v.into, v.history_ms
+select columns(view_revisions r), v.into, v.history_ms
   from v cross join view_revisions r
  where r.revision_id = :revision_id and r.state <> 'deleted'
    for update of r;
@@ -1426,7 +1427,7 @@ update view_sinks s
 
 -- name: view_sinks_behind
 -- A snapshot: a sink that accepts its messages meanwhile is named once more.
-select v.name as view, s.*
+select v.name as view, columns(view_sinks s)
   from views v
   join view_sinks s using (view_id)
  where v.namespace = :namespace and not cast(v.spec ->> 'paused' as boolean)

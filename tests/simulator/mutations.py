@@ -70,7 +70,7 @@ def _in_sql(name: str, before: str, after: str) -> Iterator[None]:
     statement = queries.query(name).text
     assert before in statement
     changed = {name: text(statement.replace(before, after))}
-    with mock.patch.dict(queries._statements(), changed):
+    with mock.patch.dict(queries.statements(), changed):
         yield
 
 
