@@ -59,6 +59,8 @@ class Deployment:
         self.archive = place / "archive"
         self.environment = environment
         self.hooks_host = hooks_host
+        self.ended: list[tuple[str, Release]] = []
+        """Processes that have ended by themselves, with their versions."""
         self._pair = pair
 
     async def role(self, name: str) -> str:
@@ -78,10 +80,14 @@ class Deployment:
             await self.settle()
 
     async def settle(self) -> None:
-        """Wait until every host does its work. Raises TimeoutError."""
+        """Wait until every host does its work, as a supervisor of each process. Raises TimeoutError."""
         loop = asyncio.get_running_loop()
         give_up_at = loop.time() + SETTLED_S
         while True:
+            for service in self.services:
+                if not service.runs:
+                    self.ended.append((service.name, service.release))
+                    await service.start()
             lacking = await self.lacking()
             if not lacking:
                 return

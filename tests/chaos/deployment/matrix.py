@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from tests.chaos.checking.findings import Finding, Operations
+from tests.chaos.deployment.releases import Release
 from tests.chaos.deployment.stores import PRIMARY
 from tests.chaos.history import Kind
 
@@ -55,3 +56,9 @@ def works_again(periods: Collection[Period]) -> Finding:
     """Everything works again within the bound after each fault."""
     wrong = [f"{period.fault} ({period.role})" for period in periods if period.recovered_s is None]
     return Finding("works again after each fault", len(periods), tuple(wrong))
+
+
+def stays_up(ended: Sequence[tuple[str, Release]], last: Release | None) -> Finding:
+    """No process ends by itself. One of the last release may: its faults cannot be fixed any more."""
+    wrong = [f"{name} of {release.name}" for name, release in ended if release != last]
+    return Finding("no process ends by itself", 1, tuple(wrong))

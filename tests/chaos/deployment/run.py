@@ -19,7 +19,12 @@ from tests.chaos.checker import ARCHIVE_INVARIANTS, TOPIC_INVARIANTS, check, wit
 from tests.chaos.damage import flip_bytes
 from tests.chaos.deployment.deployment import Deployment, migrate, running_deployment
 from tests.chaos.deployment.hosts import FAULTS
-from tests.chaos.deployment.matrix import Period, unavailable_by_matrix, works_again
+from tests.chaos.deployment.matrix import (
+    Period,
+    stays_up,
+    unavailable_by_matrix,
+    works_again,
+)
 from tests.chaos.deployment.releases import THIS, NoRelease, Release, last_release, next_release
 from tests.chaos.history import History
 from tests.chaos.nemesis import Requests
@@ -86,11 +91,13 @@ class Run:
     async def _carry_out(self, name: str, role: str, act: Callable[[], Awaitable[None]]) -> None:
         if not is_chosen(name, self._only):
             return
-        began = self._history.now()
+        began, ends_before = self._history.now(), len(self._deployment.ended)
         await act()
         acted = self._history.now()
         recovered_s = await self._workload.recovered(RECOVERED_S, ROUNDS)
         await self._deployment.settle()
+        for process, release in self._deployment.ended[ends_before:]:
+            self._tell(f"{process} of {release.name} has ended, and was started again")
         self._workload.check()
         ended = self._history.now()
         self.periods.append(Period(name, role, began, ended, recovered_s))
@@ -176,6 +183,7 @@ async def run(
             *findings,
             unavailable_by_matrix(history.operations, running.periods),
             works_again(running.periods),
+            stays_up(deployment.ended, None if first is THIS else first),
         ],
         missing=missing,
         timeline=running.told,

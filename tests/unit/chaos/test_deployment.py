@@ -12,13 +12,19 @@ import pytest
 from storage.postgres.schema_revision import head
 from tests.chaos.deployment import balancer, releases
 from tests.chaos.deployment.balancer import Balancer, running_balancer
-from tests.chaos.deployment.matrix import Period, unavailable_by_matrix, works_again
+from tests.chaos.deployment.matrix import (
+    Period,
+    stays_up,
+    unavailable_by_matrix,
+    works_again,
+)
 from tests.chaos.deployment.releases import (
     PACKAGES,
     SCRIPTS,
     SDK,
     THIS,
     NoRelease,
+    Release,
     last_release,
     next_release,
 )
@@ -167,6 +173,15 @@ def test_host_that_does_not_recover_is_a_violation():
     periods = [Period("kill api 1", "api", 0, 9, recovered_s) for recovered_s in (1.0, None)]
 
     assert works_again(periods).violations == ("kill api 1 (api)",)
+
+
+def test_process_that_ends_by_itself_is_reported_unless_of_last_release():
+    last = Release("release 1", ROOT)
+
+    finding = stays_up([("worker 1", last), ("worker 2", THIS)], last)
+
+    assert finding.violations == ("worker 2 of this version",)
+    assert len(stays_up([("worker 1", THIS)], None).violations) == 1
 
 
 @pytest.fixture(scope="module")
