@@ -1,7 +1,7 @@
 """Fields that the relations and the rows of views and of queries share."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from pydantic import BaseModel, Field
@@ -9,8 +9,14 @@ from pydantic import BaseModel, Field
 from api.native.fields import rfc3339
 from api.rest.field_map import Mapped
 from api.rest.schema_base import Time
+from storage.domain.errors import ValidationFailed
 from storage.domain.views.progress import RevisionReport, ViewProgress
 from storage.domain.views.view import BadPolicy
+
+R = TypeVar("R", bound=BaseModel)
+
+_FIELDS = {"stream": None, "table": frozenset({"columns"}), "view": frozenset[str]()}
+"""Kinds of relations, with the fields that each may have; None for all."""
 
 DeclaredColumns = Annotated[
     str,
@@ -47,6 +53,33 @@ Watermark = Annotated[
         description="Windows that end before are complete, except for late records. Null before the first record."
     ),
 ]
+
+
+def relations_by_kind(relations: Mapping[str, R]) -> dict[str, dict[str, R]]:
+    """Return the relations of a query by name, the streams, tables and views apart.
+
+    Raises ValidationFailed.
+    """
+    kinds: dict[str, dict[str, R]] = {kind: {} for kind in _FIELDS}
+    for name, relation in relations.items():
+        kinds[_kind_of(name, relation)][name] = relation
+    return kinds
+
+
+def _kind_of(name: str, relation: BaseModel) -> str:
+    pointer = f"/from/{name}"
+    given = {field for field in relation.model_fields_set if getattr(relation, field) is not None}
+    kinds = given & _FIELDS.keys()
+    if len(kinds) != 1:
+        detail = "Specify exactly one of `stream`, `table` and `view`"
+        raise ValidationFailed.at(pointer, detail, "conflict")
+    [kind] = kinds
+    allowed = _FIELDS[kind]
+    others = sorted(given - kinds - (allowed or set()))
+    if allowed is not None and others:
+        detail = f"A {kind} has no such field"
+        raise ValidationFailed.at(f"{pointer}/{others[0]}", detail, "conflict")
+    return kind
 
 
 class ViewColumnOut(Mapped):

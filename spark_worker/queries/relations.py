@@ -5,42 +5,40 @@ table    the newest record of each key
 view     its rows, all of one batch
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-import pyarrow as pa
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructField, StructType, _parse_datatype_string
 
 from spark_worker.jobs.spark_tasks import slots
 from spark_worker.queries.records import RecordPiece, RecordsDeleted, read_in_process, read_in_task
 from spark_worker.runtime.job_context import JobContext, PermanentFailure
 from spark_worker.settings import TaskSettings
 from spark_worker.sql.refusal import SqlRefused
-from spark_worker.views.planning.plans import JSON
 from spark_worker.views.planning.records import (
     RAW,
     TABLE,
     declared_columns,
     parsed_columns,
+    parsed_rows,
     parsed_table,
     relation,
+    rows_table,
     visible,
 )
 from storage.domain import limits
 from storage.domain.names import ViewName
 from storage.domain.queries.query import QuerySpec, QueryStream, StreamRanges
 from storage.domain.queries.result import RelationRead
-from storage.domain.views.plan import ViewColumn
+from storage.domain.views.plan import columns_as_ddl
 from storage.domain.views.view import ViewInput, ViewTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_OUTPUT = pa.schema([pa.field("output", pa.string())])
 _NULL = "null"
 _SPACES = " \t\n\r\x0b\x0c"
 
@@ -137,10 +135,9 @@ class Relations:
                 f"The view {name!r} has more than {most} rows or {size} bytes, the maximum of a query."
             )
         revision = snapshot.revision
-        rows = pa.Table.from_arrays([pa.array(snapshot.rows, pa.string())], schema=_OUTPUT)
-        parsed = sf.from_json("output", _row_type(revision.plan.columns), JSON).alias("row")
+        rows = self._spark.createDataFrame(rows_table(snapshot.rows))
         return Declared(
-            self._spark.createDataFrame(rows).select(parsed).select("row.*"),
+            parsed_rows(rows, columns_as_ddl(revision.plan.columns)),
             RelationRead(
                 positions=revision.progress.positions,
                 records=len(snapshot.rows),
@@ -171,9 +168,3 @@ def _table_frame(raw: "DataFrame", table: ViewTable) -> "DataFrame":
     records = raw.where("key is not null").groupBy("key").agg(newest)
     present = records.where((sf.octet_length("data") > 0) & (text != _NULL))
     return parsed_table(present.select(*TABLE.names), parsed_columns(table.columns))
-
-
-def _row_type(columns: Sequence[ViewColumn]) -> StructType:
-    return StructType(
-        [StructField(column.name, _parse_datatype_string(column.type)) for column in columns]
-    )

@@ -14,14 +14,19 @@ from spark_worker.views.executor import Computed, Contributor, MergeInput, Parti
 from spark_worker.views.failure import ViewFailed
 from spark_worker.views.inputs.backlog import BatchRecords
 from spark_worker.views.inputs.joins import JoinBuffers
-from spark_worker.views.inputs.tables import StreamTable
+from spark_worker.views.inputs.tables import StreamTable, Table, ViewRowsTable, table_name
 from spark_worker.views.session import ViewSession
 from spark_worker.views.sessions import merge_sessions, session_keys
 from spark_worker.views.step import encoded_keys
 from storage.concurrency.tasks import in_batches
 from storage.domain import limits
-from storage.domain.errors import MillstreamError, StreamNotFound, StreamRecreated
-from storage.domain.names import StreamName
+from storage.domain.errors import (
+    MillstreamError,
+    StreamNotFound,
+    StreamRecreated,
+    ViewNotFound,
+)
+from storage.domain.names import StreamName, ViewName
 from storage.domain.streams.stream import LogRecord
 from storage.domain.views.progress import ViewRevision
 from storage.domain.views.sources import SourceMode, merge_sources
@@ -35,7 +40,7 @@ class BatchProcessor:
     def __init__(self, work: JobContext, session: ViewSession | None = None) -> None:
         self._work = work
         self._session = session
-        self._tables: dict[str, StreamTable] = {}
+        self._tables: dict[StreamName | ViewName, Table] = {}
         self._join_buffers = JoinBuffers(work)
 
     @property
@@ -45,17 +50,18 @@ class BatchProcessor:
 
     def keep(self, revisions: Sequence[ViewRevision]) -> None:
         """Forget the plans of all other revisions, and the tables that none of these names."""
-        present = {table.stream for one in revisions for table in one.query.tables.values()}
-        self._tables = {stream: at for stream, at in self._tables.items() if stream in present}
+        present = {name for one in revisions for name in self._names(one).values()}
+        self._tables = {name: table for name, table in self._tables.items() if name in present}
         ids = [revision.revision_id for revision in revisions]
         self._join_buffers.keep(ids)
         if self._session is not None:
-            self._session.keep(ids, {table.stream for table in self._tables.values()})
+            self._session.keep(ids, self._tables)
 
     def prepare(self, revisions: Sequence[ViewRevision]) -> dict[str, str]:
         """Read the tables of revisions and plan them; return the reasons of failures by id."""
-        tables = {table.stream for one in revisions for table in one.query.tables.values()}
-        failures = self._read_tables(tables)
+        failures = self._read_tables(
+            {name for one in revisions for name in self._names(one).values()}
+        )
         spark = self._work.spark
         if self._session is None or self._session.spark is not spark:
             self._session = ViewSession(spark)
@@ -87,38 +93,52 @@ class BatchProcessor:
     ) -> Iterator[Contributor]:
         """Yield the records that contribute to rows of a prepared revision, which tracks sources."""
         assert self._session is not None
-        return self._session.contributors(revision, records, self._tables)
+        return self._session.contributors(revision, records, self._tables_of(revision))
 
     def table_positions(self, revision: ViewRevision) -> dict[str, Mapping[int, int]]:
         """Return the positions of a revision's tables, by their names in its query."""
-        tables = revision.query.tables.items()
-        return {name: self._tables[table.stream].positions for name, table in tables}
+        return {name: table.positions for name, table in self._tables_of(revision).items()}
 
-    def _read_tables(self, streams: Collection[str]) -> Mapping[str, str]:
-        """Read the streams of tables to their ends; return why that failed, by stream."""
-        failures: dict[str, str] = {}
-        for stream in streams:
-            name = StreamName(stream, self._work.job.namespace)
-            table = self._tables.setdefault(stream, StreamTable(name))
+    def _names(self, revision: ViewRevision) -> dict[str, StreamName | ViewName]:
+        """Return the names of a revision's tables, by their names in its query."""
+        namespace, tables = self._work.job.namespace, revision.query.tables
+        return {name: table_name(table, namespace) for name, table in tables.items()}
+
+    def _tables_of(self, revision: ViewRevision) -> dict[str, Table]:
+        """Return the tables of a revision, by their names in its query."""
+        return {relation: self._tables[name] for relation, name in self._names(revision).items()}
+
+    def _read_tables(
+        self, names: Collection[StreamName | ViewName]
+    ) -> Mapping[StreamName | ViewName, str]:
+        """Read tables; return why that failed, by name."""
+        failures: dict[StreamName | ViewName, str] = {}
+        for name in names:
+            is_view = isinstance(name, ViewName)
+            new = ViewRowsTable(name) if isinstance(name, ViewName) else StreamTable(name)
+            table = self._tables.setdefault(name, new)
             try:
                 self._work.call(table.read(self._work.storage))
-            except (StreamNotFound, StreamRecreated):
-                failures[stream] = f"The stream {stream!r} of a table was deleted."
+            except (StreamNotFound, StreamRecreated, ViewNotFound):
+                noun = "view" if is_view else "stream"
+                failures[name] = f"The {noun} {name.name!r} of a table was deleted."
             except ViewFailed as error:
-                failures[stream] = str(error)
+                failures[name] = str(error)
         return failures
 
-    def _prepare(self, revision: ViewRevision, failures: Mapping[str, str]) -> str:
+    def _prepare(
+        self, revision: ViewRevision, failures: Mapping[StreamName | ViewName, str]
+    ) -> str:
         """Plan a revision; return why it cannot be, empty if it can."""
-        for table in revision.query.tables.values():
-            if table.stream in failures:
-                return failures[table.stream]
+        for name in self._names(revision).values():
+            if name in failures:
+                return failures[name]
         assert self._session is not None
         try:
             self._session.prepare(revision)
         except SqlRefused as error:
             return str(error)
-        return ""
+        return self._session.changed_columns(revision, self._tables_of(revision))
 
     def _compute_together(
         self, revisions: Sequence[ViewRevision], records: BatchRecords
@@ -128,7 +148,7 @@ class BatchProcessor:
             [revision] = revisions
             parse = partial(self._session.parsed, revision)
             batch = self._join_buffers.batch(parse, revision, records)
-            of_batch = self._session.join(revision, batch, self._tables)
+            of_batch = self._session.join(revision, batch, self._tables_of(revision))
             [computed] = self._merged(revisions, {revision.revision_id: of_batch}).values()
             return {
                 revision.revision_id: computed._replace(
@@ -138,7 +158,8 @@ class BatchProcessor:
                     expiry_ms=batch.expiry_ms,
                 )
             }
-        return self._merged(revisions, self._session.partials(revisions, records, self._tables))
+        tables = {one.revision_id: self._tables_of(one) for one in revisions}
+        return self._merged(revisions, self._session.partials(revisions, records, tables))
 
     def _merged(
         self, revisions: Sequence[ViewRevision], partials: Mapping[str, Partials]

@@ -1,6 +1,6 @@
 """Prepared views of a scan in one Spark session, and the computation of their batches."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,12 +15,12 @@ from spark_worker.views.executor import (
 )
 from spark_worker.views.inputs.backlog import BatchRecords
 from spark_worker.views.inputs.joins import JoinBatch
-from spark_worker.views.inputs.tables import ParsedTables, StreamTable
+from spark_worker.views.inputs.tables import ParsedTables, Table, ViewRowsTable
 from spark_worker.views.planning.planner import ViewPlanner
 from spark_worker.views.planning.prepared import PreparedView
 from spark_worker.views.planning.records import RAW, raw_table, with_watermark
 from storage.domain import limits
-from storage.domain.names import StreamName
+from storage.domain.names import StreamName, ViewName
 from storage.domain.streams.stream import LogRecord
 from storage.domain.views.progress import ViewRevision
 
@@ -47,7 +47,22 @@ class ViewSession:
             self._prepared[revision.revision_id] = self._next, view
             self._next += 1
 
-    def keep(self, revision_ids: Sequence[str], tables: set[StreamName]) -> None:
+    def changed_columns(self, revision: ViewRevision, tables: Mapping[str, Table]) -> str:
+        """Return which view has other columns than a prepared revision reads; empty if none has."""
+        _, view = self._prepared[revision.revision_id]
+        for relation, table in tables.items():
+            if not isinstance(table, ViewRowsTable):
+                continue
+            types = {column.name: column.type for column in table.columns}
+            for field in view.tables[relation].schema:
+                if types.get(field.name) != field.dataType.simpleString():
+                    return (
+                        f"The view {table.name.name!r} has no column {field.name!r} of type {field.dataType.simpleString()} any more; "
+                        "put this view again."
+                    )
+        return ""
+
+    def keep(self, revision_ids: Sequence[str], tables: Collection[StreamName | ViewName]) -> None:
         """Forget all other revisions, and the rows of other tables."""
         self._parsed.keep(tables)
         for prepared in (self._prepared, self._over_raw):
@@ -58,9 +73,9 @@ class ViewSession:
         self,
         revisions: Sequence[ViewRevision],
         records: BatchRecords,
-        tables: Mapping[str, StreamTable] = NO_TABLES,
+        tables: Mapping[str, Mapping[str, Table]] = NO_TABLES,
     ) -> dict[str, Partials]:
-        """Return the partial aggregates of a batch, by revision; `tables` by their streams."""
+        """Return the partial aggregates of a batch, by revision; also `tables`, by their names."""
         [only] = records.reads
         read = raw_table({shard.shard: shard.records for shard in only.shards}, None)
         every = pa.concat_tables([read, pa.Table.from_batches(records.columns, RAW)])
@@ -73,7 +88,7 @@ class ViewSession:
             {number: view for _, number, view in numbered},
             {number: raw[_watermark_of(one)] for one, number, _ in numbered},
             {
-                number: self._tables_of(one, view, tables)
+                number: self._parsed_tables(one, view, tables[one.revision_id])
                 for one, number, view in numbered
                 if one.query.tables
             },
@@ -89,12 +104,12 @@ class ViewSession:
         self,
         revision: ViewRevision,
         batch: JoinBatch,
-        tables: Mapping[str, StreamTable] = NO_TABLES,
+        tables: Mapping[str, Table] = NO_TABLES,
     ) -> Partials:
         """Return the partial aggregates of a batch of a revision that joins two streams."""
         _, view = self._prepared[revision.revision_id]
-        of_view = self._tables_of(revision, view, tables)
-        return self._executor.join(view, batch.sides, batch.expired, of_view)
+        parsed = self._parsed_tables(revision, view, tables)
+        return self._executor.join(view, batch.sides, batch.expired, parsed)
 
     def _raw(self, revision: ViewRevision) -> PreparedView:
         """Return a prepared revision whose plans are over raw records."""
@@ -108,18 +123,19 @@ class ViewSession:
         self,
         revision: ViewRevision,
         records: Mapping[int, Sequence[LogRecord]],
-        tables: Mapping[str, StreamTable] = NO_TABLES,
+        tables: Mapping[str, Table] = NO_TABLES,
     ) -> Iterator[Contributor]:
         """Yield the records that contribute to rows of a revision, which tracks sources."""
         view = self._raw(revision)
-        of_view = self._tables_of(revision, view, tables)
-        return self._executor.contributors(view, raw_table(records, None), of_view)
+        parsed = self._parsed_tables(revision, view, tables)
+        return self._executor.contributors(view, raw_table(records, None), parsed)
 
-    def _tables_of(
-        self, revision: ViewRevision, view: PreparedView, tables: Mapping[str, StreamTable]
+    def _parsed_tables(
+        self, revision: ViewRevision, view: PreparedView, tables: Mapping[str, Table]
     ) -> dict[str, Any]:
+        """Return the rows of a revision's tables, by their names in its query."""
         return {
-            name: self._parsed.rows(tables[table.stream], table.columns, view.tables[name])
+            name: self._parsed.rows(tables[name], table.columns, view.tables[name])
             for name, table in revision.query.tables.items()
         }
 

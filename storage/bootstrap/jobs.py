@@ -97,7 +97,7 @@ def build_views(
     rows = ViewRows(database)
     waiter = JobWaiter(jobs, registry)
     planner = ViewQueryPlanner(
-        WorkerResults(jobs, waiter, JobKind.VIEW_PLAN, ViewPlanPending, "planned")
+        rows, WorkerResults(jobs, waiter, JobKind.VIEW_PLAN, ViewPlanPending, "planned")
     )
     searches = WorkerResults(jobs, waiter, JobKind.VIEW_SEARCH, ViewSourcesPending, "searched")
     row_reader = ViewRowReader(rows, ViewOutputRows(database), waiters)

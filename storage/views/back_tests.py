@@ -45,6 +45,7 @@ class ViewBackTests:
         spec.check()
         view = await self._views.get(name)
         _check_stream(view, spec)
+        spec = await self._views.with_columns(name, spec, view)
         plan = await self._views.plan_for(name, spec)
         test = ViewBackTestSpec(
             view_id=view.view_id, created_at_ms=view.created_at_ms, spec=spec, plan=plan

@@ -88,6 +88,8 @@ class Views:
         )
         self.plan = planner.plan
         """Return the plan of a query; see `ViewQueryPlanner.plan`."""
+        self.with_columns = planner.with_columns
+        """Return a configuration with the columns of views; see `ViewQueryPlanner.with_columns`."""
         self.get = self._store.get
         self.list_views = self._store.page
 
@@ -100,6 +102,7 @@ class Views:
         """
         spec.check()
         before = await self._rows.find(name)
+        spec = await self.with_columns(name, spec, before)
         check_version(before, options.get("if_match"))
         is_new = before is None or before.spec.query != spec.query
         streams = await self._streams(name, spec.query, required=is_new)
@@ -242,7 +245,7 @@ class Views:
     async def plan_for(self, name: ViewName, spec: ViewSpec) -> ViewPlan:
         """Return the plan of a checked configuration whose sinks fit its rows.
 
-        The sinks need not exist. Raises ValidationFailed, and ViewPlanPending.
+        The sinks need not exist. `spec` is one that `with_columns` has returned. Raises ValidationFailed, and ViewPlanPending.
         """
         await self._streams(name, spec.query, required=True)
         plan = await self._plan(name, spec.query)
@@ -298,7 +301,8 @@ class Views:
         followed = {query.relation: query.input, **query.joined}
         streams = {f"/from/{relation}/stream": one.stream for relation, one in followed.items()}
         if required:
-            streams |= {f"/from/{one}/table": at.stream for one, at in query.tables.items()}
+            tables = query.tables.items()
+            streams |= {f"/from/{name}/table": one.stream for name, one in tables if one.stream}
         existing = list[Stream]()
         for pointer, stream in streams.items():
             try:

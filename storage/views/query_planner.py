@@ -1,14 +1,18 @@
-"""Planning of queries: a job of a worker, whose result is waited for."""
+"""Planning of queries, by jobs of workers, whose results are waited for."""
 
 from hashlib import sha256
 
 import attrs
 import msgspec
+from msgspec.structs import replace
 
 from storage.concurrency.bounded_cache import BoundedCache
 from storage.domain.errors import ValidationFailed
-from storage.domain.views.plan import PlanResult, SqlRefusal, ViewPlan
-from storage.domain.views.view import ViewQuery
+from storage.domain.names import ViewName
+from storage.domain.views.plan import PlanResult, SqlRefusal, ViewPlan, columns_as_ddl
+from storage.domain.views.progress import RevisionState
+from storage.domain.views.view import View, ViewQuery, ViewSpec, ViewTable
+from storage.postgres.repositories.views import ViewRows
 from storage.views.worker_results import WorkerResults
 
 _PLANS_CACHED = 100
@@ -22,6 +26,7 @@ def _plans() -> BoundedCache[str, ViewPlan]:
 class ViewQueryPlanner:
     """Planner of queries, by jobs. Concurrent callers with the same query share one."""
 
+    _rows: ViewRows
     _results: WorkerResults
     _plans: BoundedCache[str, ViewPlan] = attrs.field(factory=_plans, init=False)
 
@@ -37,6 +42,32 @@ class ViewQueryPlanner:
         plan = _plan_of(await self._results.get(namespace, subject, spec))
         self._plans[subject] = plan
         return plan
+
+    async def with_columns(self, name: ViewName, spec: ViewSpec, before: View | None) -> ViewSpec:
+        """Return a configuration with the present columns of the views that its query reads.
+
+        Those of a view that was deleted stay as they were in `before`. Raises ValidationFailed for one that does not exist.
+        """
+        tables = dict(spec.query.tables)
+        for relation, table in tables.items():
+            if table.view:
+                columns = await self._columns_of(name, relation, table, before)
+                tables[relation] = replace(table, columns=columns)
+        return replace(spec, query=replace(spec.query, tables=tables))
+
+    async def _columns_of(
+        self, name: ViewName, relation: str, table: ViewTable, before: View | None
+    ) -> str:
+        pointer = f"/from/{relation}/view"
+        if table.view == name.name:
+            raise ValidationFailed.at(pointer, "A view cannot read its own rows", "conflict")
+        for _, revision in await self._rows.with_revisions(ViewName(table.view, name.namespace)):
+            if revision.state is RevisionState.ACTIVE:
+                return columns_as_ddl(revision.plan.columns)
+        former = before and before.spec.query.tables.get(relation)
+        if former and former.view == table.view:
+            return former.columns
+        raise ValidationFailed.at(pointer, f"View '{table.view}' does not exist", "not_found")
 
 
 def _digest(query: ViewQuery) -> str:

@@ -89,6 +89,14 @@ class ViewRowReader:
                 return replace(revision, progress=progress), row
             self._revisions.pop(name, None)
 
+    async def progress(self, name: ViewName) -> ViewRevision:
+        """Return the active revision of a view, with its present progress. Raises ViewNotFound."""
+        while True:
+            revision = await self._active(name)
+            if (read := await self._rows.progress(revision)) is not None:
+                return replace(revision, progress=read)
+            self._revisions.pop(name, None)
+
     async def snapshot(self, name: ViewName, rows_max: int, bytes_max: int) -> RowPage | None:
         """Return all rows of a view, of one batch; None if they are more than that.
 

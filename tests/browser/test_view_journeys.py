@@ -219,6 +219,7 @@ async def test_new_view_has_table_sinks_and_history(page: Page, service: Service
             "sql": sql,
             "from.lookup.table": "people",
             "from.lookup.columns": "plan string",
+            "from.summary.view": VIEW.name,
             "from.records.event_time": "at",
             "from.records.watermark_seconds": "30s",
             "history_seconds": "1d",
@@ -246,7 +247,10 @@ async def test_new_view_has_table_sinks_and_history(page: Page, service: Service
                     watermark_ms=30_000,
                 )
             },
-            tables={"lookup": ViewTable(stream="people", columns="plan string")},
+            tables={
+                "lookup": ViewTable(stream="people", columns="plan string"),
+                "summary": ViewTable(view=VIEW.name, columns="page string, visits bigint"),
+            },
             sources=TRACKED,
         ),
         into=(ViewSink(stream="visit-changes"),),

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.errors import CliError, ExitCode
-from api.cli.io.sql_options import SqlFile, SqlText, Tables, add_relations, query_text
+from api.cli.io.sql_options import SqlFile, SqlText, Tables, Views, add_relations, query_text
 from api.cli.shell.operations import JsonBody
 from api.cli.shell.options import duration, fields, moment, option
 from api.cli.shell.output import Column, Row, table, to_row
@@ -39,10 +39,7 @@ def run(
         ),
     ] = None,
     tables: Tables = None,
-    views: Annotated[
-        list[str] | None,
-        option("--view", "View, whose rows are read. Repeatable.", "NAME=VIEW"),
-    ] = None,
+    views: Views = None,
     columns: Annotated[
         str,
         option(

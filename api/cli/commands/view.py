@@ -16,6 +16,7 @@ from api.cli.io.sql_options import (
     SqlFile,
     SqlText,
     Tables,
+    Views,
     add_relations,
     query_text,
 )
@@ -109,6 +110,7 @@ def _configuration(
     ] = None,
     joined: Joined = None,
     tables: Tables = None,
+    views: Views = None,
     event_time: Annotated[
         str | None, option("--event-time", "Column with the event time.", "COLUMN")
     ] = None,
@@ -175,6 +177,7 @@ def _configuration(
     relations = {relation: read}
     add_relations(relations, "stream", joined, "--join")
     add_relations(relations, "table", tables)
+    add_relations(relations, "view", views)
     return {"sql": query_text(sql, sql_file), "from": relations, **configured}
 
 

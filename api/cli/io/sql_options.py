@@ -20,7 +20,9 @@ Tables = Annotated[
         "NAME=STREAM[:DDL]",
     ),
 ]
-
+Views = Annotated[
+    list[str] | None, option("--view", "View, whose rows are read. Repeatable.", "NAME=VIEW")
+]
 Joined = Annotated[
     list[str] | None,
     option(

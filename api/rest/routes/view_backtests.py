@@ -16,6 +16,7 @@ from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.operations.job_waits import wait_reasons
 from storage.views.back_tests import ViewBackTest
+from storage.views.permissions import authorise_reads
 
 router = APIRouter(prefix="/v1/views", tags=["views"], route_class=AuditedRoute)
 
@@ -40,13 +41,13 @@ async def start_view_backtest(
     The body is that of `PUT /v1/views/{view}`, of the same stream. Nothing is stored in the view and nothing is sent: the result says in
     which rows the configuration differs from the view, and which messages its sinks would have got. The sinks need not exist.
     A view has one such job at a time: the same back-test again returns the open job, another one is refused. It also needs the
-    permissions `view:read`, and `stream:read` on the streams. Jobs are cancelled and retried with `/v1/jobs`.
+    permission `view:read`, and `stream:read` and `view:read` on the streams and views that the configuration reads. Jobs are cancelled
+    and retried with `/v1/jobs`.
     """
     spec = request.to_domain()
-    authorise = storage.authorizer.authorise
-    authorise(principal, Action.VIEW_READ, f"{view.namespace}/{view.name}")
-    for stream in spec.query.streams:
-        authorise(principal, Action.STREAM_READ, f"{view.namespace}/{stream}")
+    authorizer = storage.authorizer
+    authorizer.authorise(principal, Action.VIEW_READ, f"{view.namespace}/{view.name}")
+    authorise_reads(authorizer, principal, spec.query)
     submitted = await storage.view_back_tests.submit(view, spec)
     response.headers["location"] = f"/v1/views/{view.name}/backtests/{submitted.job.job_id}"
     [answer] = await _answers(storage, [submitted])

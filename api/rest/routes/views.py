@@ -24,16 +24,19 @@ from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.definitions import Put, with_changes
 from storage.domain.views.view import View, ViewSpec
+from storage.views.permissions import authorise_reads
 
 SEE, MANAGE = Depends(may(Action.VIEW_LIST)), Depends(may(Action.VIEW_MANAGE))
 BatchesMax = Annotated[int, Query(ge=1, le=limits.VIEW_BATCHES_MAX)]
 
 
 def _authorise(storage: Storage, principal: Principal, _: object, spec: ViewSpec) -> None:
-    """Require permission to read the streams, and to write to the sinks. Raises Forbidden."""
+    """Require permission to read what the query reads, and to write to the sinks.
+
+    Raises Forbidden.
+    """
+    authorise_reads(storage.authorizer, principal, spec.query)
     authorise = storage.authorizer.authorise
-    for stream in spec.query.streams:
-        authorise(principal, Action.STREAM_READ, f"{principal.namespace}/{stream}")
     for sink in spec.into:
         action = Action.STREAM_PUT if sink.queue is None else Action.QUEUE_SEND
         authorise(principal, action, f"{principal.namespace}/{sink.target.name}")
@@ -63,8 +66,9 @@ VIEWS = Noun(
             Without a worker, or while it starts, the response is 503 `view_plan_pending`, and nothing is stored.
 
             Another query starts a new revision: the present rows answer until it has caught up, and it then replaces them. Whether the
-            view is paused does not change. The caller needs `stream:read` on the streams, and `stream:put` or `queue:send` on the sinks. With `If-None-Match: *`, an existing view is
-            not changed: the response is 412, with the view (`current`) and the requested fields that differ from it (`changes`).
+            view is paused does not change. The caller needs `stream:read` and `view:read` on the streams and views that it reads, and
+            `stream:put` or `queue:send` on the sinks. With `If-None-Match: *`, an existing view is not changed: the response is 412, with
+            the view (`current`) and the requested fields that differ from it (`changes`).
             """,
         "pause": "Pause a view. Its rows stay, and it continues where it was when it is resumed.",
         "resume": "Resume a paused view, or one that has stopped.",
@@ -91,7 +95,7 @@ async def roll_back_view(
 
     `building` is that revision; within about a second, when both include the same records, it replaces the present one, which is then
     the former one. Sinks get the rows in which the two differ. Only a view with `keep_former_seconds` has a former revision. The caller
-    needs `stream:read` on its streams.
+    needs `stream:read` and `view:read` on the streams and views that it reads.
     """
     status = await storage.views.status(view)
     if status.former is not None:

@@ -8,18 +8,21 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.native.fields import moment_ms, optional_ms
 from api.rest.field_map import Mapped
 from api.rest.schema_base import Config, Moment, Seconds, Time, in_seconds
-from api.rest.view_fields import DeclaredColumns, EventTimeColumn, OnBad, ViewColumnOut, shards_out
+from api.rest.view_fields import (
+    DeclaredColumns,
+    EventTimeColumn,
+    OnBad,
+    ViewColumnOut,
+    relations_by_kind,
+    shards_out,
+)
 from storage.domain import limits
-from storage.domain.errors import ValidationFailed
 from storage.domain.jobs import JobState, RequestedState, WaitReason
 from storage.domain.queries.query import QueryStream, SqlQuery
 from storage.domain.queries.result import RelationRead
 from storage.domain.streams.start_at import StartAt
 from storage.domain.views.view import BadPolicy, ViewTable
 from storage.queries.engine import Query
-
-_FIELDS = {"stream": None, "table": frozenset({"columns"}), "view": frozenset[str]()}
-"""Kinds of relations, with the fields that each may have; None for all."""
 
 
 class QueryRelationConfig(Config):
@@ -50,21 +53,6 @@ class QueryRelationConfig(Config):
         Field(description="Only records that arrived before; null: all that there are now."),
     ] = None
     on_bad: OnBad = BadPolicy.NULL
-
-    def kind(self, name: str) -> str:
-        """Return which of the three it is. Raises ValidationFailed."""
-        pointer = f"/from/{name}"
-        kinds = [kind for kind in _FIELDS if getattr(self, kind) is not None]
-        if len(kinds) != 1:
-            detail = "Specify exactly one of `stream`, `table` and `view`"
-            raise ValidationFailed.at(pointer, detail, "conflict")
-        [kind] = kinds
-        allowed = _FIELDS[kind]
-        others = sorted(self.model_fields_set - {*_FIELDS, *(allowed or ())})
-        if allowed is not None and others:
-            detail = f"A {kind} has no such field"
-            raise ValidationFailed.at(f"{pointer}/{others[0]}", detail, "conflict")
-        return kind
 
     def to_stream(self) -> QueryStream:
         """Return it as a stream."""
@@ -105,9 +93,7 @@ class QueryConfig(Config):
 
     def to_domain(self) -> SqlQuery:
         """Return the query, which the engine validates. Raises ValidationFailed."""
-        kinds: dict[str, dict[str, QueryRelationConfig]] = {kind: {} for kind in _FIELDS}
-        for name, relation in self.relations.items():
-            kinds[relation.kind(name)][name] = relation
+        kinds = relations_by_kind(self.relations)
         return SqlQuery(
             sql=self.sql,
             streams={name: one.to_stream() for name, one in kinds["stream"].items()},

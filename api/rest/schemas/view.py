@@ -19,11 +19,11 @@ from api.rest.view_fields import (
     Watermark,
     differences_out,
     joined_out,
+    relations_by_kind,
     shards_out,
     time_out,
 )
 from storage.domain import limits
-from storage.domain.errors import ValidationFailed
 from storage.domain.streams.start_at import StartAt
 from storage.domain.views.plan import ViewPlan
 from storage.domain.views.progress import (
@@ -91,7 +91,10 @@ Tracking = Annotated[
 Failure = Annotated[str, Field(description="Why the last batch failed; empty if it did not.")]
 Tables = Annotated[
     dict[str, dict[str, int]],
-    Field(description="Positions of the tables that the last batch was joined with, by name."),
+    Field(
+        description="Positions of the tables that the last batch was joined with, by name: of a stream by shard; of a view, its batch by the "
+        "number of its revision."
+    ),
 ]
 KeyNames = Annotated[
     list[str],
@@ -103,7 +106,7 @@ KeyNames = Annotated[
 
 
 class ViewInputConfig(Mapped, Config):
-    """Relation of a query: the stream that it follows, or a table. Exactly one is given."""
+    """Relation of a query: a stream that it follows, a table or a view. One is given."""
 
     stream: str | None = None
     table: Annotated[
@@ -111,6 +114,12 @@ class ViewInputConfig(Mapped, Config):
         Field(
             description="Stream that is read as a table, for joins: the newest record of each key, with `key`, `value` and the `columns`. A "
             "record with empty or null data deletes its key."
+        ),
+    ] = None
+    view: Annotated[
+        str | None,
+        Field(
+            description="Another view, whose rows are read as a table, for joins, with the columns that they have when this view is put."
         ),
     ] = None
     columns: DeclaredColumns = ""
@@ -191,7 +200,7 @@ class ViewConfig(MappedDefinitionConfig):
         dict[str, ViewInputConfig],
         Field(
             alias="from",
-            description="The stream or the two that are joined, and tables, under their names in the query.",
+            description="The stream or the two that are joined, tables, and views, under their names in the query.",
         ),
     ]
     late: Late = LatePolicy.COUNT
@@ -210,26 +219,31 @@ class ViewConfig(MappedDefinitionConfig):
         """Return the configuration of a specification."""
         query = value.query
         inputs = {
-            **{name: ViewInputConfig.mapped(one, table=None) for name, one in query.inputs.items()},
             **{
-                name: ViewInputConfig(table=one.stream, columns=one.columns)
+                name: ViewInputConfig.mapped(one, table=None, view=None)
+                for name, one in query.inputs.items()
+            },
+            **{
+                name: ViewInputConfig(view=one.view)
+                if one.view
+                else ViewInputConfig(table=one.stream, columns=one.columns)
                 for name, one in query.tables.items()
             },
         }
         return cls.mapped(query, value, inputs=inputs, **others)
 
     def to_domain(self) -> ViewSpec:
-        """Return the specification, which the engine validates."""
+        """Return the specification, which the engine validates. Raises ValidationFailed."""
+        kinds = relations_by_kind(self.inputs)
         return ViewSpec(
             query=ViewQuery(
                 sql=self.sql,
-                inputs={
-                    name: _input_of(one) for name, one in self.inputs.items() if one.table is None
-                },
+                inputs={name: _input_of(one) for name, one in kinds["stream"].items()},
                 tables={
-                    name: _table_of(name, one)
-                    for name, one in self.inputs.items()
-                    if one.table is not None
+                    name: ViewTable(
+                        stream=one.table or "", view=one.view or "", columns=one.columns
+                    )
+                    for name, one in (kinds["table"] | kinds["view"]).items()
                 },
                 late=self.late,
                 sources=self.sources,
@@ -257,20 +271,17 @@ def _input_of(config: ViewInputConfig) -> ViewInput:
     )
 
 
-def _table_of(name: str, config: ViewInputConfig) -> ViewTable:
-    """Return a table. Raises ValidationFailed for fields of a stream."""
-    others = sorted(config.model_fields_set - {"table", "columns"})
-    if given := [field for field in others if getattr(config, field) is not None]:
-        detail = "A table has `table` and `columns` alone"
-        raise ValidationFailed.at(f"/from/{name}/{given[0]}", detail, "conflict")
-    return ViewTable(stream=config.table or "", columns=config.columns)
-
-
 class ViewTableOut(BaseModel):
     """A stream that a query reads as a table under a name."""
 
     table: str
     columns: str
+
+
+class ViewAsTableOut(BaseModel):
+    """A view whose rows a query reads as a table under a name."""
+
+    view: str
 
 
 class ViewInputOut(Mapped):
@@ -293,7 +304,7 @@ class ViewOut(MappedDefinition):
 
     name: str
     sql: str
-    inputs: Annotated[dict[str, ViewInputOut | ViewTableOut], Field(alias="from")]
+    inputs: Annotated[dict[str, ViewInputOut | ViewTableOut | ViewAsTableOut], Field(alias="from")]
     late: LatePolicy
     sources: SourceMode
     into: list[ViewSinkOut]
@@ -312,7 +323,9 @@ class ViewOut(MappedDefinition):
         inputs = {
             **{name: ViewInputOut.from_domain(one) for name, one in query.inputs.items()},
             **{
-                name: ViewTableOut(table=one.stream, columns=one.columns)
+                name: ViewAsTableOut(view=one.view)
+                if one.view
+                else ViewTableOut(table=one.stream, columns=one.columns)
                 for name, one in query.tables.items()
             },
         }

@@ -41,6 +41,7 @@ from spark_worker.views.planning.records import (
     declared_columns,
     narrowed,
     parsed_columns,
+    parsed_rows,
     parsed_table,
     relation,
     stream_relation,
@@ -155,8 +156,11 @@ class ViewPlanner:
 
     def _declare(self, name: str, table: ViewTable) -> RowsParser:
         """Declare an empty table; return the parser of its records."""
-        columns = parsed_columns(table.columns)
-        parsed = parsed_table(self.plans.relation(TABLE), columns)
+        raw = self.plans.relation(TABLE)
+        if table.view:
+            parsed = parsed_rows(raw, table.columns)
+        else:
+            parsed = parsed_table(raw, parsed_columns(table.columns))
         table_relation(self.spark, name, parsed.schema).createOrReplaceTempView(name)
         return RowsParser(self.plans.template(parsed), parsed.schema)
 

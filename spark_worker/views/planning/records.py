@@ -24,7 +24,7 @@ from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from spark_worker.sql.refusal import SqlRefused, first_line
 from spark_worker.sql.sizes import WindowCall
-from spark_worker.views.planning.plans import stream_column, table_column
+from spark_worker.views.planning.plans import JSON, stream_column, table_column
 from storage.domain.streams.stream import LogRecord
 from storage.domain.views.view import BadPolicy, ViewInput
 from storage.parquet.record_schema import US_PER_MS
@@ -128,6 +128,12 @@ def _time_ms(record: LogRecord) -> int:
     return record.arrival_ms if own is None else own
 
 
+def rows_table(rows: "Sequence[bytes]") -> pa.Table:
+    """Return rows of a view, which are JSON, in the columns of TABLE: without keys."""
+    columns = [pa.nulls(len(rows), TABLE.field("key").type), pa.array(rows, pa.binary())]
+    return pa.Table.from_arrays(columns, schema=TABLE)
+
+
 def declared_columns(input_: ViewInput) -> StructType:
     """Return the declared columns of an input. Raises SqlRefused."""
     columns = parsed_columns(input_.columns)
@@ -171,6 +177,13 @@ def parsed_table(raw: "DataFrame", columns: StructType) -> "DataFrame":
     frame = frame.withColumn("_json", sf.from_json("value", columns, {"mode": "PERMISSIVE"}))
     declared = [sf.col("_json")[name].alias(name) for name in columns.names]
     return frame.select("key", "value", *declared)
+
+
+def parsed_rows(raw: "DataFrame", columns: str) -> "DataFrame":
+    """Return the rows of a view with its columns, as Spark DDL."""
+    declared = cast("StructType", StructType.fromDDL(columns))
+    row = sf.from_json(sf.col("data").cast("string"), declared, JSON)
+    return raw.select(row.alias("row")).select("row.*")
 
 
 def table_relation(spark: "SparkSession", name: str, schema: StructType) -> "DataFrame":

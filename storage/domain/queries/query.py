@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from storage.domain import limits
 from storage.domain.definitions import check_range, check_seconds
 from storage.domain.errors import FieldFault, ValidationFailed
-from storage.domain.names import LogId, check_name
+from storage.domain.names import LogId
 from storage.domain.replays.replay import OffsetRange
 from storage.domain.streams.start_at import StartAt, start_faults
-from storage.domain.views.view import BadPolicy, ViewTable, sql_faults, stream_faults
+from storage.domain.views.view import BadPolicy, ViewTable, name_faults, sql_faults, stream_faults
 
 REFUSED_AT = "refused_at"
 """Member of the progress of a job whose query is refused: a JSON pointer into the query."""
@@ -83,17 +83,9 @@ class SqlQuery(msgspec.Struct, frozen=True, kw_only=True):
         for name, table in self.tables.items():
             faults += table.faults(f"/from/{name}")
         for name, view in self.views.items():
-            faults += _view_faults(f"/from/{name}/view", view)
+            faults += name_faults(f"/from/{name}/view", view)
         if faults:
             raise ValidationFailed(None, *faults)
-
-
-def _view_faults(pointer: str, view: str) -> list[FieldFault]:
-    try:
-        check_name(view)
-    except ValidationFailed as error:
-        return [FieldFault(pointer, error.detail)]
-    return []
 
 
 class StreamRanges(msgspec.Struct, frozen=True):

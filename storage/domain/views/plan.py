@@ -1,10 +1,13 @@
 """Plan of a view's query: its columns, as Spark's analyzer resolved them."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from storage.domain.views.view import ViewSpec
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 class ViewColumn(msgspec.Struct, frozen=True):
@@ -12,6 +15,15 @@ class ViewColumn(msgspec.Struct, frozen=True):
 
     name: str
     type: str
+
+
+def columns_as_ddl(columns: Sequence[ViewColumn]) -> str:
+    """Return columns as Spark DDL, such as `page string, clicks bigint`."""
+    return ", ".join(f"{_identifier(column.name)} {column.type}" for column in columns)
+
+
+def _identifier(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else f"`{name.replace('`', '``')}`"
 
 
 class KeyColumn(msgspec.Struct, frozen=True):

@@ -82,31 +82,40 @@ class ViewInput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ViewTable(msgspec.Struct, frozen=True, kw_only=True):
-    """Stream that a query reads as a table: the newest record of each key, under a name.
+    """Table of a query, under a name: of a stream, or the rows of another view.
 
-    `columns` are those of the JSON data, as Spark DDL, beside `key` and `value`. A record with empty or null data deletes its key; one
-    without a key is ignored.
+    Of a stream it has the newest record of each key. `columns` are those of the JSON data, as Spark DDL, beside `key` and `value`. A record
+    with empty or null data deletes its key; one without a key is ignored. Of a view, `columns` are those that its rows had when the query
+    was put.
     """
 
-    stream: str
+    stream: str = ""
+    view: str = ""
     columns: str = ""
 
     def faults(self, pointer: str) -> list[FieldFault]:
         """Return the faults of the table at `pointer`."""
+        if self.view:
+            return name_faults(f"{pointer}/view", self.view)
         return stream_faults(pointer, "table", self.stream, self.columns)
 
 
 def stream_faults(pointer: str, field: str, stream: str, columns: str) -> list[FieldFault]:
     """Return the faults of a relation's stream, which is in a field, and of its columns."""
-    faults = []
-    try:
-        check_name(stream)
-    except ValidationFailed as error:
-        faults.append(FieldFault(f"{pointer}/{field}", error.detail))
+    faults = name_faults(f"{pointer}/{field}", stream)
     if len(columns) > limits.VIEW_COLUMNS_CHARACTERS_MAX:
         most = limits.VIEW_COLUMNS_CHARACTERS_MAX
         faults.append(FieldFault(f"{pointer}/columns", f"At most {most} characters"))
     return faults
+
+
+def name_faults(pointer: str, name: str) -> list[FieldFault]:
+    """Return the faults of a name at `pointer`."""
+    try:
+        check_name(name)
+    except ValidationFailed as error:
+        return [FieldFault(pointer, error.detail)]
+    return []
 
 
 def sql_faults(sql: str, relations: Iterable[str]) -> list[FieldFault]:
@@ -158,7 +167,12 @@ class ViewQuery(msgspec.Struct, frozen=True, kw_only=True):
     def streams(self) -> list[str]:
         """The streams that it reads, also as tables."""
         of_inputs = [one.stream for one in self.inputs.values()]
-        return [*of_inputs, *(table.stream for table in self.tables.values())]
+        return [*of_inputs, *(table.stream for table in self.tables.values() if table.stream)]
+
+    @property
+    def views(self) -> list[str]:
+        """The views whose rows it reads as tables."""
+        return [table.view for table in self.tables.values() if table.view]
 
     def faults(self) -> list[FieldFault]:
         """Return the faults of the query, without those that only Spark sees."""

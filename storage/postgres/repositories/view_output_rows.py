@@ -144,6 +144,11 @@ class ViewOutputRows(Repository):
         progress, selected = read
         return progress, [row.output.encode() for row in selected]
 
+    async def progress(self, revision: ViewRevision) -> ViewProgress | None:
+        """Return the progress of a revision; None if it is not active."""
+        read = await self._read(_progress_statement(), {"revision_id": revision.revision_id})
+        return None if read is None else read[0]
+
     async def _read(
         self, statement: Any, parameters: Mapping[str, Any]
     ) -> tuple[ViewProgress, Sequence[Any]] | None:
@@ -189,6 +194,12 @@ def _history_statement(shape: _Shape) -> Any:
 
 
 @cache
+def _progress_statement() -> Any:
+    """Select the progress of an active revision."""
+    return select(col(ViewRevisionRow.progress)).where(*_is_active())
+
+
+@cache
 def _snapshot_statement() -> Any:
     """Select the first rows up to the one with which they exceed `bytes_max`."""
     first = _rows_in(_present(), _Shape()).limit(_LIMIT).subquery()
@@ -211,14 +222,15 @@ def _with_progress(
     head = select(
         *[cast(null(), column.type).label(column.name) for column in rows.c],
         col(ViewRevisionRow.progress).label("progress"),
-    ).where(
-        col(ViewRevisionRow.revision_id) == _REVISION,
-        col(ViewRevisionRow.state) == RevisionState.ACTIVE.value,
-        *conditions,
-    )
+    ).where(*_is_active(), *conditions)
     both = union_all(head, select(*rows.c, cast(null(), JSONB).label("progress"))).subquery()
     key = both.c.key.desc() if is_descending else both.c.key
     return select(both).order_by(both.c.progress.is_(None), key)
+
+
+def _is_active() -> Sequence[ColumnElement[bool]]:
+    is_active = col(ViewRevisionRow.state) == RevisionState.ACTIVE.value
+    return col(ViewRevisionRow.revision_id) == _REVISION, is_active
 
 
 def _present() -> Any:

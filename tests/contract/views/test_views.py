@@ -300,6 +300,32 @@ def test_table_is_shown_and_must_exist(client, path, name, fields):
     assert client.get(path).json()["progress"]["tables"] == {}
 
 
+def test_view_is_a_table_of_another_one(client, path, name, fields):
+    other = f"/v1/views/{name}-other"
+    both = {**fields["from"], "o": {"view": f"{name}-other"}}
+
+    missing = client.put(path, json={**fields, "from": both})
+    client.put(other, json=fields).raise_for_status()
+    made = client.put(path, json={**fields, "from": both})
+    again = client.put(path, json={**fields, "from": made.json()["from"]})
+    itself = client.put(other, json={**fields, "from": both})
+    tests = client.post(f"{path}/backtests", json={**fields, "from": both})
+    client.delete(other).raise_for_status()
+    later = client.put(path, json={**fields, "from": both, "rows_max": 7})
+    elsewhere = client.put(
+        path, json={**fields, "from": {**fields["from"], "x": {"view": f"{name}-other"}}}
+    )
+
+    assert made.status_code == 201, made.text
+    assert made.json()["from"]["o"] == {"view": f"{name}-other"}
+    assert (again.status_code, again.json()["changes"]) == (200, [])
+    assert tests.status_code == 202, tests.text
+    assert [one["pointer"] for one in later.json()["changes"]] == ["/rows_max"]
+    for refused, pointer in ((missing, "o"), (itself, "o"), (elsewhere, "x")):
+        assert refused.status_code == 422
+        assert [one["pointer"] for one in refused.json()["errors"]] == [f"/from/{pointer}/view"]
+
+
 def test_refused_query_stores_nothing_and_names_its_place(client, path, fields):
     answer = client.put(path, json={**fields, "sql": "select page from c"})
 
@@ -327,7 +353,13 @@ def test_refused_query_stores_nothing_and_names_its_place(client, path, fields):
         ({"into": [{"queue": "missing"}]}, "/into/0/queue"),
         ({"sinks": []}, "/sinks"),
         ({"from": {"u": {"table": "users"}}}, "/from"),
-        ({"from": {"c": {"stream": "clicks", "table": "users"}}}, "/from/c/stream"),
+        ({"from": {"c": {"stream": "clicks", "table": "users"}}}, "/from/c"),
+        ({"from": {"c": {"stream": "clicks"}, "u": {}}}, "/from/u"),
+        (
+            {"from": {"c": {"stream": "clicks"}, "u": {"view": "v", "columns": "a int"}}},
+            "/from/u/columns",
+        ),
+        ({"from": {"c": {"stream": "clicks"}, "u": {"view": "no name"}}}, "/from/u/view"),
         ({"from": {"c": {"stream": "clicks"}, "U": {"table": "users"}}}, "/from"),
         (
             {"from": {"c": {"stream": "clicks"}, "u": {"table": "users", "start": "latest"}}},

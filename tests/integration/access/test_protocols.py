@@ -242,6 +242,26 @@ async def test_view_requires_permission_to_read_its_stream(
     assert pointers == (["/from/c/stream"] if status == 422 else [])
 
 
+@pytest.mark.parametrize(("action", "status"), [("view:read", 422), ("view:list", 403)])
+async def test_view_requires_permission_to_read_another_view(
+    secured_service: SecuredService, action, status
+):
+    """With the permission the other view is looked up, and does not exist."""
+    own = Grant(Effect.ALLOW, ("view:*",), ("clicks-per-page",))
+    stream = Grant(Effect.ALLOW, ("stream:read",), ("clicks",))
+    other = Grant(Effect.ALLOW, (action,), ("totals",))
+    key = await secured_service.key(Rights(grants=(own, stream, other)))
+    relations = {"c": {"stream": "clicks"}, "t": {"view": "totals"}}
+    config = {"sql": "select count(*) as n from c", "from": relations}
+
+    path = "/v1/views/clicks-per-page"
+    put = await secured_service.request("PUT", path, key, json=config)
+
+    assert put.status_code == status
+    pointers = [error["pointer"] for error in put.json().get("errors", ())]
+    assert pointers == (["/from/t/view"] if status == 422 else [])
+
+
 @pytest.mark.parametrize(
     ("sink", "action", "status"),
     [
@@ -270,17 +290,21 @@ async def test_view_requires_permission_to_write_to_its_sinks(
 
 @pytest.mark.parametrize(
     ("missing", "status"),
-    [(None, 404), ("job:manage", 403), ("view:read", 403), ("users", 403), ("clicks", 403)],
+    [
+        *[(None, 404), ("job:manage", 403), ("view:read", 403)],
+        *[("users", 403), ("totals", 403), ("clicks", 403)],
+    ],
 )
 async def test_view_back_test_requires_permissions(
     secured_service: SecuredService, missing, status
 ):
-    """Also on the streams of tables. With all of them the view is looked up, and does not exist."""
+    """Also on the streams of tables, and on views. With all of them the view is looked up, and does not exist."""
     needed = [
         ("job:manage", "clicks-per-page"),
         ("view:read", "clicks-per-page"),
         ("stream:read", "clicks"),
         ("stream:read", "users"),
+        ("view:read", "totals"),
     ]
     grants = tuple(
         Grant(Effect.ALLOW, (action,), (name,))
@@ -288,7 +312,7 @@ async def test_view_back_test_requires_permissions(
         if missing not in (action, name)
     )
     key = await secured_service.key(Rights(grants=grants))
-    relations = {"c": {"stream": "clicks"}, "u": {"table": "users"}}
+    relations = {"c": {"stream": "clicks"}, "u": {"table": "users"}, "t": {"view": "totals"}}
     config = {"sql": "select count(*) as n from c", "from": relations}
 
     path = "/v1/views/clicks-per-page/backtests"

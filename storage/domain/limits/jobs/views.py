@@ -62,5 +62,5 @@ VIEW_JOIN_BYTES_MAX = 64 * MIB  # of the columns of these records that the query
 VIEW_JOIN_MS_MAX = 30 * DAY_MS  # between the event times of records that are joined
 VIEW_RELATION_BYTES_MAX = 4 * MIB  # of a table or a side of a join that are a part of Spark's plan
 VIEW_TABLES_MAX = 4  # of a query
-VIEW_TABLE_ROWS_MAX = 100_000  # keys of a table, which a worker has in memory
+VIEW_TABLE_ROWS_MAX = 100_000  # keys of a table, or rows of a view, in the memory of a worker
 VIEW_TABLE_BYTES_MAX = 64 * MIB  # of their data

@@ -566,11 +566,13 @@ class ViewConfigParams(TypedDict, total=False):
 
 
 class ViewInputConfigParams(TypedDict, total=False):
-    """Relation of a query: the stream that it follows, or a table. Exactly one is given."""
+    """Relation of a query: a stream that it follows, a table or a view. One is given."""
 
     stream: str | None
     table: str | None
     """Stream that is read as a table, for joins: the newest record of each key, with `key`, `value` and the `columns`. A record with empty or null data deletes its key."""
+    view: str | None
+    """Another view, whose rows are read as a table, for joins, with the columns that they have when this view is put."""
     columns: str
     """Columns of the records' JSON data, such as `page string, ms bigint`. Each record also has `key`, `value`, `data`, `headers`, `event_time`, `arrival_time`, `shard` and `offset`."""
     event_time: str

@@ -2330,8 +2330,9 @@ export const getView = <ThrowOnError extends boolean = true>(options: Options<Ge
  * Without a worker, or while it starts, the response is 503 `view_plan_pending`, and nothing is stored.
  *
  * Another query starts a new revision: the present rows answer until it has caught up, and it then replaces them. Whether the
- * view is paused does not change. The caller needs `stream:read` on the streams, and `stream:put` or `queue:send` on the sinks. With `If-None-Match: *`, an existing view is
- * not changed: the response is 412, with the view (`current`) and the requested fields that differ from it (`changes`).
+ * view is paused does not change. The caller needs `stream:read` and `view:read` on the streams and views that it reads, and
+ * `stream:put` or `queue:send` on the sinks. With `If-None-Match: *`, an existing view is not changed: the response is 412, with
+ * the view (`current`) and the requested fields that differ from it (`changes`).
  */
 export const putView = <ThrowOnError extends boolean = true>(options: Options<PutViewData, ThrowOnError>) => (options.client ?? client).put<PutViewResponses, PutViewErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -2362,7 +2363,8 @@ export const listViewBacktests = <ThrowOnError extends boolean = true>(options: 
  * The body is that of `PUT /v1/views/{view}`, of the same stream. Nothing is stored in the view and nothing is sent: the result says in
  * which rows the configuration differs from the view, and which messages its sinks would have got. The sinks need not exist.
  * A view has one such job at a time: the same back-test again returns the open job, another one is refused. It also needs the
- * permissions `view:read`, and `stream:read` on the streams. Jobs are cancelled and retried with `/v1/jobs`.
+ * permission `view:read`, and `stream:read` and `view:read` on the streams and views that the configuration reads. Jobs are cancelled
+ * and retried with `/v1/jobs`.
  */
 export const startViewBacktest = <ThrowOnError extends boolean = true>(options: Options<StartViewBacktestData, ThrowOnError>) => (options.client ?? client).post<StartViewBacktestResponses, StartViewBacktestErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -2438,7 +2440,7 @@ export const rebuildView = <ThrowOnError extends boolean = true>(options: Option
  *
  * `building` is that revision; within about a second, when both include the same records, it replaces the present one, which is then
  * the former one. Sinks get the rows in which the two differ. Only a view with `keep_former_seconds` has a former revision. The caller
- * needs `stream:read` on its streams.
+ * needs `stream:read` and `view:read` on the streams and views that it reads.
  */
 export const rollBackView = <ThrowOnError extends boolean = true>(options: Options<RollBackViewData, ThrowOnError>) => (options.client ?? client).post<RollBackViewResponses, RollBackViewErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

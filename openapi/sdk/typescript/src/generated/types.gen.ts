@@ -10051,6 +10051,18 @@ export type ViewAsOf = {
 };
 
 /**
+ * ViewAsTableOut
+ *
+ * A view whose rows a query reads as a table under a name.
+ */
+export type ViewAsTableOut = {
+    /**
+     * View
+     */
+    view: string;
+};
+
+/**
  * ViewBackTestList
  *
  * The last back-tests of a view, the newest first.
@@ -10336,7 +10348,7 @@ export type ViewConfig = {
     /**
      * From
      *
-     * The stream or the two that are joined, and tables, under their names in the query.
+     * The stream or the two that are joined, tables, and views, under their names in the query.
      */
     from: {
         [key: string]: ViewInputConfig;
@@ -10464,7 +10476,7 @@ export type ViewDetail = {
      * From
      */
     from: {
-        [key: string]: ViewInputOut | ViewTableOut;
+        [key: string]: ViewInputOut | ViewTableOut | ViewAsTableOut;
     };
     late: LatePolicy;
     sources: SourceMode;
@@ -10610,7 +10622,7 @@ export type ViewFormerOut = {
 /**
  * ViewInputConfig
  *
- * Relation of a query: the stream that it follows, or a table. Exactly one is given.
+ * Relation of a query: a stream that it follows, a table or a view. One is given.
  */
 export type ViewInputConfig = {
     /**
@@ -10623,6 +10635,12 @@ export type ViewInputConfig = {
      * Stream that is read as a table, for joins: the newest record of each key, with `key`, `value` and the `columns`. A record with empty or null data deletes its key.
      */
     table?: string | null;
+    /**
+     * View
+     *
+     * Another view, whose rows are read as a table, for joins, with the columns that they have when this view is put.
+     */
+    view?: string | null;
     /**
      * Columns
      *
@@ -10715,7 +10733,7 @@ export type ViewOut = {
      * From
      */
     from: {
-        [key: string]: ViewInputOut | ViewTableOut;
+        [key: string]: ViewInputOut | ViewTableOut | ViewAsTableOut;
     };
     late: LatePolicy;
     sources: SourceMode;
@@ -10802,7 +10820,7 @@ export type ViewProgressOut = {
     /**
      * Tables
      *
-     * Positions of the tables that the last batch was joined with, by name.
+     * Positions of the tables that the last batch was joined with, by name: of a stream by shard; of a view, its batch by the number of its revision.
      */
     tables: {
         [key: string]: {
@@ -11142,7 +11160,7 @@ export type ViewStored = {
      * From
      */
     from: {
-        [key: string]: ViewInputOut | ViewTableOut;
+        [key: string]: ViewInputOut | ViewTableOut | ViewAsTableOut;
     };
     late: LatePolicy;
     sources: SourceMode;

@@ -24,7 +24,8 @@ class ViewConfig:
     Attributes:
         sql (str): A SELECT of Spark SQL over the names in `from`, with columns, filters, joins, `group by`, `window` or
             `session_window`, and aggregates.
-        from_ (ViewConfigFrom): The stream or the two that are joined, and tables, under their names in the query.
+        from_ (ViewConfigFrom): The stream or the two that are joined, tables, and views, under their names in the
+            query.
         late (LatePolicy | Unset): Treatment of late records: those whose windows have all ended before the watermark.
 
             count: they change their rows as others do. drop: they change nothing. Both are counted.

@@ -15,7 +15,7 @@ T = TypeVar("T", bound="ViewConfigFrom")
 
 @_attrs_define
 class ViewConfigFrom:
-    """The stream or the two that are joined, and tables, under their names in the query."""
+    """The stream or the two that are joined, tables, and views, under their names in the query."""
 
     additional_properties: dict[str, ViewInputConfig] = _attrs_field(init=False, factory=dict)
 

@@ -15,12 +15,14 @@ T = TypeVar("T", bound="ViewInputConfig")
 
 @_attrs_define
 class ViewInputConfig:
-    """Relation of a query: the stream that it follows, or a table. Exactly one is given.
+    """Relation of a query: a stream that it follows, a table or a view. One is given.
 
     Attributes:
         stream (None | str | Unset):
         table (None | str | Unset): Stream that is read as a table, for joins: the newest record of each key, with
             `key`, `value` and the `columns`. A record with empty or null data deletes its key.
+        view (None | str | Unset): Another view, whose rows are read as a table, for joins, with the columns that they
+            have when this view is put.
         columns (str | Unset): Columns of the records' JSON data, such as `page string, ms bigint`. Each record also has
             `key`, `value`, `data`, `headers`, `event_time`, `arrival_time`, `shard` and `offset`. Default: ''.
         event_time (str | Unset): Column with the event time, of type timestamp. Without one it is the producer's event
@@ -39,6 +41,7 @@ class ViewInputConfig:
 
     stream: None | str | Unset = UNSET
     table: None | str | Unset = UNSET
+    view: None | str | Unset = UNSET
     columns: str | Unset = ""
     event_time: str | Unset = ""
     watermark_seconds: float | Unset = 600.0
@@ -59,6 +62,12 @@ class ViewInputConfig:
             table = UNSET
         else:
             table = self.table
+
+        view: None | str | Unset
+        if isinstance(self.view, Unset):
+            view = UNSET
+        else:
+            view = self.view
 
         columns = self.columns
 
@@ -91,6 +100,8 @@ class ViewInputConfig:
             field_dict["stream"] = stream
         if table is not UNSET:
             field_dict["table"] = table
+        if view is not UNSET:
+            field_dict["view"] = view
         if columns is not UNSET:
             field_dict["columns"] = columns
         if event_time is not UNSET:
@@ -129,6 +140,15 @@ class ViewInputConfig:
             return cast(None | str | Unset, data)
 
         table = _parse_table(d.pop("table", UNSET))
+
+        def _parse_view(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        view = _parse_view(d.pop("view", UNSET))
 
         columns = d.pop("columns", UNSET)
 
@@ -172,6 +192,7 @@ class ViewInputConfig:
         view_input_config = cls(
             stream=stream,
             table=table,
+            view=view,
             columns=columns,
             event_time=event_time,
             watermark_seconds=watermark_seconds,

@@ -26,7 +26,8 @@ class ViewProgressOut:
             positions (ViewProgressOutPositions): Next offset to read, by shard: the rows include all before.
             joined (ViewProgressOutJoined): Positions in the other stream of a join, by its name in the query; empty without
                 a join.
-            tables (ViewProgressOutTables): Positions of the tables that the last batch was joined with, by name.
+            tables (ViewProgressOutTables): Positions of the tables that the last batch was joined with, by name: of a
+                stream by shard; of a view, its batch by the number of its revision.
             watermark (datetime.datetime | None): Windows that end before are complete, except for late records. Null before
                 the first record.
             batch (int):

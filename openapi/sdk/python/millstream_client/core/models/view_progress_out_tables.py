@@ -17,7 +17,10 @@ T = TypeVar("T", bound="ViewProgressOutTables")
 
 @_attrs_define
 class ViewProgressOutTables:
-    """Positions of the tables that the last batch was joined with, by name."""
+    """Positions of the tables that the last batch was joined with, by name: of a stream by shard; of a view, its batch by
+    the number of its revision.
+
+    """
 
     additional_properties: dict[str, ViewProgressOutTablesAdditionalProperty] = _attrs_field(
         init=False, factory=dict

@@ -28,8 +28,9 @@ def put_view(
     Without a worker, or while it starts, the response is 503 `view_plan_pending`, and nothing is stored.
 
     Another query starts a new revision: the present rows answer until it has caught up, and it then replaces them. Whether the
-    view is paused does not change. The caller needs `stream:read` on the streams, and `stream:put` or `queue:send` on the sinks. With `If-None-Match: *`, an existing view is
-    not changed: the response is 412, with the view (`current`) and the requested fields that differ from it (`changes`).
+    view is paused does not change. The caller needs `stream:read` and `view:read` on the streams and views that it reads, and
+    `stream:put` or `queue:send` on the sinks. With `If-None-Match: *`, an existing view is not changed: the response is 412, with
+    the view (`current`) and the requested fields that differ from it (`changes`).
     """
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):

@@ -21,7 +21,7 @@ def roll_back_view(
 
     `building` is that revision; within about a second, when both include the same records, it replaces the present one, which is then
     the former one. Sinks get the rows in which the two differ. Only a view with `keep_former_seconds` has a former revision. The caller
-    needs `stream:read` on its streams.
+    needs `stream:read` and `view:read` on the streams and views that it reads.
     """
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):

@@ -22,7 +22,8 @@ def start_view_backtest(
     The body is that of `PUT /v1/views/{view}`, of the same stream. Nothing is stored in the view and nothing is sent: the result says in
     which rows the configuration differs from the view, and which messages its sinks would have got. The sinks need not exist.
     A view has one such job at a time: the same back-test again returns the open job, another one is refused. It also needs the
-    permissions `view:read`, and `stream:read` on the streams. Jobs are cancelled and retried with `/v1/jobs`.
+    permission `view:read`, and `stream:read` and `view:read` on the streams and views that the configuration reads. Jobs are cancelled
+    and retried with `/v1/jobs`.
     """
     headers: dict[str, Any] = {}
 
