@@ -10,9 +10,11 @@ from random import Random
 from typing import Any, TypeVar
 
 import pytest
+import redis.backoff
 from hypothesis import settings
 
 from storage.bootstrap import Storage, Stores, open_storage
+from storage.concurrency.periodic import pause_seconds
 from storage.domain.clock import ManualClock
 from storage.domain.limits import Limits
 from storage.log.store_epoch import StoreEpoch
@@ -101,7 +103,7 @@ def _simulated_stores(database_url: str) -> Iterator[Stores]:
 def _seeded_choices_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refuse choices that no seed repeats: an example that is run again must draw the same.
 
-    The tests seed `random` for each example.
+    The tests seed `random` for each example. Pauses and retries in the background, which depend on the time, draw from elsewhere.
     """
 
     def refuse(_: Any) -> Any:
@@ -109,6 +111,9 @@ def _seeded_choices_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(secrets, "randbelow", refuse)
     monkeypatch.setattr(secrets, "choice", refuse)
+    elsewhere = Random(0)
+    monkeypatch.setattr(pause_seconds, "__defaults__", (elsewhere.random,))
+    monkeypatch.setattr(redis.backoff, "random", elsewhere)
 
 
 @pytest.fixture
