@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from spark_worker.runtime import fault_points
+from spark_worker.runtime.imports import IMPORTS
 from spark_worker.runtime.java import find_java
 from spark_worker.runtime.job_context import Handler, JobContext
 from spark_worker.runtime.requirements import SparkRequirement
@@ -37,58 +38,58 @@ def _ignore(*_: object) -> None:
 
 
 def _archive(work: JobContext) -> Mapping[str, Any] | None:
-    from spark_worker.jobs.archive import archive
-
+    with IMPORTS:
+        from spark_worker.jobs.archive import archive
     return archive(work)
 
 
 def _compact(work: JobContext) -> Mapping[str, Any] | None:
-    from spark_worker.jobs.compact import compact
-
+    with IMPORTS:
+        from spark_worker.jobs.compact import compact
     return compact(work)
 
 
 def _replay(work: JobContext) -> Mapping[str, Any] | None:
-    from spark_worker.jobs.replay import run
-
+    with IMPORTS:
+        from spark_worker.jobs.replay import run
     return run(work)
 
 
 def _back_test(work: JobContext) -> Mapping[str, Any] | None:
-    from spark_worker.jobs.back_test import run
-
+    with IMPORTS:
+        from spark_worker.jobs.back_test import run
     return run(work)
 
 
 def _view_plan(work: JobContext) -> Mapping[str, Any] | None:
-    from spark_worker.views.plan_job import plan
-
+    with IMPORTS:
+        from spark_worker.views.plan_job import plan
     return plan(work)
 
 
 def _view_search(work: JobContext) -> Mapping[str, Any] | None:
-    from spark_worker.views.search_job import search
-
+    with IMPORTS:
+        from spark_worker.views.search_job import search
     return search(work)
 
 
 def _view_back_test(work: JobContext) -> Mapping[str, Any] | None:
-    from spark_worker.views.back_test_job import run
-
+    with IMPORTS:
+        from spark_worker.views.back_test_job import run
     return run(work)
 
 
 def _query(work: JobContext) -> Mapping[str, Any] | None:
-    from spark_worker.queries.job import run
-
+    with IMPORTS:
+        from spark_worker.queries.job import run
     return run(work)
 
 
 def _view_scan(
     on_batch: OnViewBatch, on_sent: OnSent, work: JobContext
 ) -> Mapping[str, Any] | None:
-    from spark_worker.views.scan import scan
-
+    with IMPORTS:
+        from spark_worker.views.scan import scan
     return scan(work, on_batch, on_sent)
 
 

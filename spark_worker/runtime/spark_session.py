@@ -19,6 +19,7 @@ from spark_worker.runtime.cluster import (
     cause_of,
     check_executors,
 )
+from spark_worker.runtime.imports import IMPORTS
 from spark_worker.runtime.java import find_java
 from spark_worker.runtime.jvm import END_S, Jvm, Launch, SparkFailed, spark_command
 from spark_worker.runtime.spark_options import options, python_of_executors, write_options
@@ -185,9 +186,10 @@ def _spark_home() -> Path:
 
 
 def _connect(jvm: Jvm, python: str) -> "SparkSession":
-    from pyspark import SparkContext
-    from pyspark.java_gateway import launch_gateway
-    from pyspark.sql import SparkSession
+    with IMPORTS:
+        from pyspark import SparkContext
+        from pyspark.java_gateway import launch_gateway
+        from pyspark.sql import SparkSession
 
     quieten_py4j()
     port, secret = jvm.gateway()
@@ -231,9 +233,10 @@ def _quieten(context: "SparkContext") -> None:
 
 def _clear_pyspark_state() -> None:
     """Clear PySpark's one JVM of the process, so that the next session is a new one."""
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-    from pyspark.sql.context import SQLContext
+    with IMPORTS:
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+        from pyspark.sql.context import SQLContext
 
     context, gateway = SparkContext._active_spark_context, SparkContext._gateway
     if context is not None:
