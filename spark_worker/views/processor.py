@@ -14,7 +14,7 @@ from spark_worker.views.executor import Computed, Contributor, MergeInput, Parti
 from spark_worker.views.failure import ViewFailed
 from spark_worker.views.inputs.backlog import BatchRecords
 from spark_worker.views.inputs.joins import JoinBuffers
-from spark_worker.views.inputs.tables import StreamTable, Table, ViewRowsTable, table_name
+from spark_worker.views.inputs.tables import Table, new_table, table_name
 from spark_worker.views.session import ViewSession
 from spark_worker.views.sessions import merge_sessions, session_keys
 from spark_worker.views.step import encoded_keys
@@ -114,14 +114,13 @@ class BatchProcessor:
         """Read tables; return why that failed, by name."""
         failures: dict[StreamName | ViewName, str] = {}
         for name in names:
-            is_view = isinstance(name, ViewName)
-            new = ViewRowsTable(name) if isinstance(name, ViewName) else StreamTable(name)
-            table = self._tables.setdefault(name, new)
+            table = self._tables.setdefault(name, new_table(name))
             try:
                 self._work.call(table.read(self._work.storage))
-            except (StreamNotFound, StreamRecreated, ViewNotFound):
-                noun = "view" if is_view else "stream"
-                failures[name] = f"The {noun} {name.name!r} of a table was deleted."
+            except (StreamNotFound, StreamRecreated):
+                failures[name] = f"The stream {name.name!r} of a table was deleted."
+            except ViewNotFound:
+                failures[name] = f"The view {name.name!r} of a table was deleted."
             except ViewFailed as error:
                 failures[name] = str(error)
         return failures

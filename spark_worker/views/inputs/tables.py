@@ -134,6 +134,11 @@ class StreamTable:
 Table = StreamTable | ViewRowsTable
 
 
+def new_table(name: StreamName | ViewName) -> Table:
+    """Return the table of a stream or a view, of which nothing has been read."""
+    return ViewRowsTable(name) if isinstance(name, ViewName) else StreamTable(name)
+
+
 class ParsedTables:
     """Rows of tables as Spark reads them, parsed again only when a table has changed."""
 
