@@ -16,15 +16,20 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from functools import partial
-from typing import TypeVar
 
 from msgspec.structs import replace
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from storage.catalog.cached_definitions import CachedDefinitions
+from storage.catalog.definition_references import DefinitionReferences
 from storage.catalog.definition_replica import DefinitionReplica
-from storage.catalog.definition_store import DefinitionRules, DefinitionStore
+from storage.catalog.definition_rules import (
+    STREAM_RULES,
+    queue_not_found,
+    queue_rules,
+    stream_not_found,
+)
+from storage.catalog.definition_store import DefinitionStore
 from storage.catalog.namespaces import Namespaces
 from storage.catalog.namespaces import running as up_to_date
 from storage.concurrency.tasks import in_background
@@ -41,15 +46,13 @@ from storage.domain.errors import (
     StreamNotFound,
     StreamReadOnly,
     StreamRecreated,
-    ValidationFailed,
 )
 from storage.domain.names import LogId, QueueName, StreamName, TopicName, new_log_id
-from storage.domain.queues.partitions import NewLogs, random_logs, with_spec
-from storage.domain.queues.queue import Queue, QueueSpec, QueueType
+from storage.domain.queues.partitions import NewLogs, random_logs
+from storage.domain.queues.queue import Queue, QueueSpec
 from storage.domain.queues.stream_view import view_of
 from storage.domain.streams.reshard_plan import Change, children_of
-from storage.domain.streams.stream import Shard, Stream, StreamSpec, even_ranges
-from storage.domain.streams.topic_spec import check_is_topic
+from storage.domain.streams.stream import Shard, Stream
 from storage.postgres.database import Database
 from storage.postgres.listener import Listener, running
 from storage.postgres.repositories import shard_lineage
@@ -63,10 +66,6 @@ from storage.postgres.repositories.namespaces import NamespaceRows
 from storage.postgres.repositories.route_endpoints import delete_endpoints
 
 logger = logging.getLogger(__name__)
-
-Annotated = TypeVar("Annotated", QueueSpec, StreamSpec)
-Named = TypeVar("Named", bound=QueueName | StreamName)
-Logged = TypeVar("Logged", bound=Queue | Stream)
 
 WriteTombstones = Callable[[str, Sequence[LogId]], Awaitable[None]]
 """Writes tombstones of a namespace's logs in the hot store."""
@@ -92,26 +91,24 @@ class Catalog:
         self._write_tombstones = bury
         self._queue_rows, self._stream_rows = QueueRows(database), StreamRows(database)
         self._queue_reader: CachedDefinitions[QueueName, Queue] = CachedDefinitions(
-            self._queue_rows, QueueName, _queue_not_found, listener, clock
+            self._queue_rows, QueueName, queue_not_found, listener, clock
         )
         self._stream_reader: CachedDefinitions[StreamName, Stream] = CachedDefinitions(
-            self._stream_rows, StreamName, _stream_not_found, listener, clock
+            self._stream_rows, StreamName, stream_not_found, listener, clock
         )
+        references = DefinitionReferences(self._queue_reader, self._stream_reader)
         self._queues = DefinitionStore(
             self._queue_rows,
-            _QUEUES._replace(
-                create=partial(_new_queue, new_logs),
-                with_spec=lambda queue, spec: with_spec(queue, spec, clock.now_ms(), new_logs),
-            ),
+            queue_rules(clock, new_logs),
             clock,
-            check=self._check_queue,
+            check=references.check_queue,
             on_change=self._queue_reader.invalidate,
         )
         self._streams = DefinitionStore(
             self._stream_rows,
-            _STREAMS,
+            STREAM_RULES,
             clock,
-            check=self._check_stream,
+            check=references.check_stream,
             checks_changes=False,  # a view cannot take the name of a stream that exists
             on_change=self._stream_reader.invalidate,
         )
@@ -147,38 +144,6 @@ class Catalog:
         """Return streams whose names begin with a prefix, by name; topics only with theirs."""
 
     # Queues
-
-    async def _check_queue(self, name: QueueName, spec: QueueSpec) -> None:
-        """Raise ValidationFailed for a specification that another queue or stream prevents."""
-        await self._check_target(name, spec)
-        await self._check_view(name, spec)
-
-    async def _check_target(self, name: QueueName, spec: QueueSpec) -> None:
-        """Raise ValidationFailed for a target that cannot or may not take the dead letters."""
-        if spec.dead_letters is None:
-            return
-        target = spec.dead_letters.resolve(name.namespace)
-        if isinstance(target, TopicName):
-            await self._check_topic(target, spec)
-            return
-        try:
-            definition = await self.fresh_queue(target)
-        except QueueNotFound:
-            definition = None
-        if target == name:
-            detail = "A queue cannot be its own dead-letter queue"
-        elif definition is None:
-            detail = f"Queue '{target.name}' does not exist"
-        elif definition.spec.type is not spec.type:
-            detail = (
-                f"The dead-letter queue must have the same type as this queue, '{spec.type.value}'"
-            )
-        elif not definition.spec.redrive_allow.allows(name.name):
-            detail = f"'{target.name}' does not allow this queue to send dead letters there"
-        else:
-            return
-        code = "not_allowed" if definition else "not_found"
-        raise ValidationFailed.at("/dead_letters/queue", detail, code)
 
     async def delete_queue(self, name: QueueName, *, if_match: int | None = None) -> Queue:
         """Delete the queue with all its messages; return its last definition.
@@ -308,44 +273,6 @@ class Catalog:
             return await find(QueueName(name.name, name.namespace))
         except QueueNotFound:
             return None
-
-    async def _check_topic(self, name: TopicName, spec: QueueSpec) -> None:
-        """Raise ValidationFailed for a topic that cannot take the dead letters of a queue."""
-        try:
-            stream = (await self.fresh_stream(name.stream)).spec
-        except StreamNotFound:
-            stream = None
-        topic = None if stream is None else stream.topic
-        if stream is None or topic is None or topic.queue_id:
-            detail = f"Topic '{name.name}' does not exist"
-        elif topic.is_fifo and spec.type is not QueueType.FIFO:
-            detail = "A FIFO topic takes the dead letters of FIFO queues alone"
-        elif stream.record_bytes_max < spec.message_bytes_max:
-            detail = (
-                f"The topic takes at most {stream.record_bytes_max} bytes, less than this queue"
-            )
-        else:
-            return
-        raise ValidationFailed.at("/dead_letters/topic", detail, "conflict")
-
-    async def _check_view(self, name: QueueName, spec: QueueSpec) -> None:
-        """Raise ValidationFailed for a queue with a stream view whose name is taken."""
-        if not spec.stream_view:
-            return
-        try:
-            await self._stream_reader.fresh(StreamName(name.name, name.namespace))
-        except StreamNotFound:
-            return
-        raise ValidationFailed.at("/stream_view", "A stream with this name exists", "conflict")
-
-    async def _check_stream(self, name: StreamName, spec: StreamSpec) -> None:
-        """Raise StreamReadOnly for a view's name, ValidationFailed for a topic's."""
-        if name.is_of_topic or spec.topic is not None:
-            check_is_topic(name, spec.topic)
-            return
-        queue = await self._queue_or_none(name, self.queue)
-        if queue is not None and queue.spec.stream_view:
-            raise StreamReadOnly
 
     async def delete_stream(self, name: StreamName, *, if_match: int | None = None) -> Stream:
         """Delete the stream with all its records and routes; return its last definition.
@@ -514,96 +441,7 @@ def _parents(children: Sequence[Shard]) -> set[int]:
     return {index for child in children for index in child.parents}
 
 
-def _new_queue(new_logs: NewLogs, name: QueueName, spec: QueueSpec, now_ms: int) -> Queue:
-    spec = replace(spec, partitions=spec.partitions or 1)
-    queue = Queue(
-        name=name,
-        log_id=new_log_id(),
-        spec=spec,
-        version=1,
-        created_at_ms=now_ms,
-        changed_at_ms=now_ms,
-    )
-    return with_spec(queue, spec, now_ms, new_logs)
-
-
-def _refuse_queue_change(old: QueueSpec, new: QueueSpec) -> None:
-    if new.type is not old.type:
-        raise ValidationFailed.at(
-            "/type", f"The type of a queue is immutable; this queue is {old.type}.", "immutable"
-        )
-    if new.partitions != old.partitions and new.type is QueueType.FIFO:
-        detail = (
-            f"The partitions of a FIFO queue are immutable, because its groups would lose their order; this queue has "
-            f"{old.partitions}. Create another queue with as many as it needs, and move the messages there."
-        )
-        raise ValidationFailed.at("/partitions", detail, "immutable")
-
-
-def _queue_not_found(name: QueueName) -> QueueNotFound:
-    return QueueNotFound(f"Queue '{name.name}' does not exist.")
-
-
-def _new_stream(name: StreamName, spec: StreamSpec, now_ms: int) -> Stream:
-    shards = [
-        Shard(index, new_log_id(), first, last, now_ms)
-        for index, (first, last) in enumerate(even_ranges(spec.shards))
-    ]
-    return Stream(
-        name=name,
-        stream_id=new_log_id(),
-        spec=spec,
-        shards=tuple(shards),
-        version=1,
-        created_at_ms=now_ms,
-        changed_at_ms=now_ms,
-    )
-
-
-def _refuse_stream_change(old: StreamSpec, new: StreamSpec) -> None:
-    if new.shards != old.shards:
-        raise ValidationFailed.at(
-            "/shards",
-            f"The stream was created with {old.shards} shards. Use a reshard to change the number.",
-            "immutable",
-        )
-    if (new.topic is None) != (old.topic is None):
-        raise ValidationFailed.at(
-            "/name", "Change a topic as a topic, not as its stream", "immutable"
-        )
-    if old.topic is not None and new.topic is not None:
-        old.topic.refuse_change(new.topic)
-
-
 def _view(name: StreamName, queue: Queue | None) -> Stream:
     if queue is None or not queue.spec.stream_view:
-        raise _stream_not_found(name)
+        raise stream_not_found(name)
     return view_of(queue)
-
-
-def _stream_not_found(name: StreamName) -> StreamNotFound:
-    return StreamNotFound(f"Stream '{name.name}' does not exist.")
-
-
-def _keep_annotations(current: Annotated, spec: Annotated) -> Annotated:
-    return replace(spec, annotations=spec.annotations or current.annotations)
-
-
-def _keep_partitions(current: QueueSpec, spec: QueueSpec) -> QueueSpec:
-    merged = _keep_annotations(current, spec)
-    return replace(merged, partitions=spec.partitions or current.partitions)
-
-
-_QUEUES: DefinitionRules[QueueName, QueueSpec, Queue] = DefinitionRules(
-    not_found=_queue_not_found,
-    check_change=_refuse_queue_change,
-    merge=_keep_partitions,
-    is_pausable=True,
-    check_name=QueueName.check_is_free,
-)
-_STREAMS: DefinitionRules[StreamName, StreamSpec, Stream] = DefinitionRules(
-    create=_new_stream,
-    not_found=_stream_not_found,
-    check_change=_refuse_stream_change,
-    merge=_keep_annotations,
-)
