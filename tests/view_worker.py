@@ -255,7 +255,7 @@ class _Worker:
             scanned = await self._storage.view_scans.revisions(job.namespace, stream_of(job).name)
             if not scanned:
                 del self._scans[job.job_id]
-                await self._storage.views.end_scan(job.claim, {})
+                await self._storage.view_scan_jobs.end(job.claim, {})
                 return True
             advanced = any([await self._advance(job, one) for one in scanned])
             await self._storage.view_sinks.deliver([one.view for one in scanned])

@@ -113,7 +113,7 @@ class _Scan:
                 else:
                     self._pace(started)
             progress = {"batches": self._batches}
-            self._work.call(self._work.storage.views.end_scan(self._work.claim, progress))
+            self._work.call(self._work.storage.view_scan_jobs.end(self._work.claim, progress))
         except LeaseLost:
             raise JobStopped from None
         return progress

@@ -286,6 +286,7 @@ async def open_storage(
             views=views.views,
             view_sinks=views.sinks,
             view_scans=views.scans,
+            view_scan_jobs=views.scan_jobs,
             view_back_tests=views.back_tests,
             view_rows=views.rows,
             view_sources=views.sources,

@@ -33,6 +33,7 @@ from storage.views.engine import Views
 from storage.views.progress_waiters import ProgressWaiters
 from storage.views.query_planner import ViewQueryPlanner
 from storage.views.rows import ViewRowReader
+from storage.views.scan_jobs import ScanJobs
 from storage.views.scans import ViewScans
 from storage.views.sinks import ViewSinks
 from storage.views.sources import ViewSourceReader
@@ -44,6 +45,7 @@ class ViewEngines(NamedTuple):
 
     views: Views
     sinks: ViewSinks
+    scan_jobs: ScanJobs
     scans: ViewScans
     rows: ViewRowReader
     sources: ViewSourceReader
@@ -102,10 +104,14 @@ def build_views(
     searches = WorkerResults(jobs, waiter, JobKind.VIEW_SEARCH, ViewSourcesPending, "searched")
     row_reader = ViewRowReader(rows, ViewOutputRows(database), waiters)
     sinks = ViewSinks(rows=ViewSinkRows(database), catalog=catalog, queues=queues, streams=streams)
-    views = Views(rows=rows, catalog=catalog, planner=planner, sinks=sinks, jobs=jobs, clock=clock)
+    scan_jobs = ScanJobs(rows, jobs)
+    views = Views(
+        rows=rows, catalog=catalog, planner=planner, sinks=sinks, scan_jobs=scan_jobs, clock=clock
+    )
     return ViewEngines(
         views=views,
         sinks=sinks,
+        scan_jobs=scan_jobs,
         scans=ViewScans(rows, ViewBatchRows(database), clock),
         rows=row_reader,
         sources=ViewSourceReader(row_reader, searches, record_reader),

@@ -61,6 +61,7 @@ from storage.topics.routing import TopicRouting
 from storage.views.back_tests import ViewBackTests
 from storage.views.engine import Views
 from storage.views.rows import ViewRowReader
+from storage.views.scan_jobs import ScanJobs
 from storage.views.scans import ViewScans
 from storage.views.sinks import ViewSinks
 from storage.views.sources import ViewSourceReader
@@ -103,6 +104,7 @@ class Storage:
     views: Views
     view_sinks: ViewSinks
     view_scans: ViewScans
+    view_scan_jobs: ScanJobs
     view_back_tests: ViewBackTests
     view_rows: ViewRowReader
     view_sources: ViewSourceReader

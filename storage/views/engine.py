@@ -5,9 +5,8 @@
 The first revision of a view is active at once. A later one is built beside the active one, which answers until then.
 """
 
-import logging
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Unpack
+from collections.abc import Sequence
+from typing import NamedTuple, Unpack
 
 from storage.catalog.catalog import Catalog
 from storage.catalog.definition_store import DefinitionRules, DefinitionStore
@@ -15,9 +14,7 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.definitions import Put, PutOptions, check_version, with_changes
 from storage.domain.errors import (
-    JobRefused,
     MillstreamError,
-    QueueNotFound,
     QuotaReached,
     StorageBusy,
     StreamNotFound,
@@ -25,9 +22,8 @@ from storage.domain.errors import (
     ViewNotFound,
     ViewRevisionNotFound,
 )
-from storage.domain.jobs import JobKind, JobLease, JobState
-from storage.domain.names import QueueName, StreamName, ViewName, new_log_id
-from storage.domain.streams.stream import EventTimes, Stream
+from storage.domain.names import StreamName, ViewName, new_log_id
+from storage.domain.streams.stream import Stream
 from storage.domain.views.plan import ViewPlan
 from storage.domain.views.progress import (
     BatchRecord,
@@ -36,20 +32,18 @@ from storage.domain.views.progress import (
     ViewProgress,
     ViewRevision,
 )
-from storage.domain.views.sink import Emit, SinkState
+from storage.domain.views.sink import SinkState
 from storage.domain.views.view import View, ViewQuery, ViewSpec
-from storage.jobs import Jobs
 from storage.postgres.repositories.views import LockedView, ViewRows, ViewWithRevision
 from storage.postgres.repositories.views import ViewWithRevision as StoppedView
 from storage.views.query_planner import ViewQueryPlanner
+from storage.views.scan_jobs import ScanJobs
+from storage.views.sink_checks import check_cycle, check_rows_of_sinks, check_sinks
 from storage.views.sinks import ViewSinks
 
 __all__ = ["StoppedView", "ViewStatus", "Views"]
 
-logger = logging.getLogger(__name__)
-
 _CHANGED = "The view or its stream was changed at the same time; nothing happened. Try again."
-_SCAN_ATTEMPTS_MAX = 1_000_000_000  # a scan is never given up
 
 
 class ViewStatus(NamedTuple):
@@ -75,13 +69,13 @@ class Views:
         catalog: Catalog,
         planner: ViewQueryPlanner,
         sinks: ViewSinks,
-        jobs: Jobs,
+        scan_jobs: ScanJobs,
         clock: Clock,
     ) -> None:
         self._rows = rows
         self._sinks = sinks
         self._catalog = catalog
-        self._jobs = jobs
+        self._scan_jobs = scan_jobs
         self._clock = clock
         self._store: DefinitionStore[ViewName, ViewSpec, View, LockedView] = DefinitionStore(
             rows, _RULES, clock
@@ -113,7 +107,7 @@ class Views:
             revisions = await locked.revisions()
             put = await self._store.put_locked(locked, name, spec, **options)
             view = put.definition
-            await self._check_cycle(locked, view)
+            await _check_cycle(locked, view)
             await locked.delete_removed_sinks(view)
             if streams:
                 await locked.restart(view)
@@ -123,7 +117,7 @@ class Views:
                 await locked.end(view.view_id, RevisionState.FORMER)
             await locked.keep_history(view)
         if streams and not dry_run:
-            await self._ensure_scan(streams[0].name)
+            await self._scan_jobs.ensure(streams[0].name)
         return put
 
     async def roll_back(self, name: ViewName, *, if_match: int | None = None) -> View:
@@ -137,7 +131,7 @@ class Views:
             detail = f"View '{name.name}' has no former revision; `keep_former_seconds` keeps one."
             raise ViewRevisionNotFound(detail)
         spec = with_changes(status.view.spec, query=status.former.query)
-        await self._check_rows_of_sinks(name, spec, status.former.plan)
+        check_rows_of_sinks(spec, status.former.plan)
         async with self._store.changing(name, if_match) as (locked, current):
             newest, *_ = revisions = await locked.revisions()
             former_ids = {one.revision_id for one in revisions if one.state is RevisionState.FORMER}
@@ -146,10 +140,10 @@ class Views:
                 raise StorageBusy(_CHANGED)
             options = PutOptions(replace_pause=True)
             put = await self._store.put_locked(locked, name, spec, **options)
-            await self._check_cycle(locked, put.definition)
+            await _check_cycle(locked, put.definition)
             await locked.restart(put.definition)
             await locked.reactivate(status.former, newest.number + 1)
-        await self._ensure_scan(_stream_of(put.definition))
+        await self._scan_jobs.ensure(_stream_of(put.definition))
         return put.definition
 
     async def rebuild(self, name: ViewName, *, if_match: int | None = None) -> View:
@@ -169,7 +163,7 @@ class Views:
                 one.state is RevisionState.ACTIVE and one.query == same.query for one in revisions
             )
             await locked.begin(with_changes(revision, is_rebuild=is_rebuild), streams[0].name)
-        await self._ensure_scan(streams[0].name)
+        await self._scan_jobs.ensure(streams[0].name)
         return view
 
     async def pause(self, name: ViewName, *, paused: bool, if_match: int | None = None) -> View:
@@ -179,7 +173,7 @@ class Views:
             if not paused:
                 await locked.restart(view)
         if not paused:
-            await self._ensure_scan(_stream_of(view))
+            await self._scan_jobs.ensure(_stream_of(view))
         return view
 
     async def delete(self, name: ViewName, *, if_match: int | None = None) -> View:
@@ -190,9 +184,7 @@ class Views:
         revisions = [revision.number for _, revision in await self._rows.with_revisions(name)]
         view = await self._store.delete(name, if_match=if_match)
         await self._sinks.retire(view, max(revisions, default=0))
-        stream = _stream_of(view)
-        if not await self._rows.over(stream):
-            await self._end_scan(stream)
+        await self._scan_jobs.cancel_waiting(_stream_of(view))
         return view
 
     async def status(self, name: ViewName) -> ViewStatus:
@@ -249,7 +241,7 @@ class Views:
         """
         await self._streams(name, spec.query, required=True)
         plan = await self._plan(name, spec.query)
-        await self._check_rows_of_sinks(name, spec, plan)
+        check_rows_of_sinks(spec, plan)
         return plan
 
     async def batches(self, name: ViewName, limit: int) -> list[BatchRecord]:
@@ -260,22 +252,7 @@ class Views:
                 return await self._rows.batches(revision.revision_id, limit)
         raise _not_found(name)
 
-    async def end_scan(self, claim: JobLease, progress: Mapping[str, Any]) -> None:
-        """End the scan job of a stream without views; submit another if it has some by now.
-
-        A view that is put or resumed while the job ends finds it open, and submits none. Raises LeaseLost.
-        """
-        await self._jobs.finish(claim, progress=progress)
-        await self.ensure_scans()
-
     # Maintenance
-
-    async def ensure_scans(self) -> int:
-        """Submit a scan job for each stream whose views have none; return their number."""
-        streams = await self._rows.streams_without_scan()
-        for stream in streams:
-            await self._ensure_scan(stream)
-        return len(streams)
 
     async def sweep(self) -> int:
         """Delete revisions that are due, and rows and versions that nobody reads.
@@ -326,58 +303,8 @@ class Views:
         else:
             plan = await self.plan_of(before)
         if spec.into:
-            await self._check_sinks(name, spec, plan)
+            await check_sinks(self._catalog, name, spec, plan)
         return plan
-
-    async def _check_sinks(self, name: ViewName, spec: ViewSpec, plan: ViewPlan) -> None:
-        """Raise ValidationFailed for sinks that do not fit the rows, or do not exist."""
-        await self._check_rows_of_sinks(name, spec, plan)
-        for nth, sink in enumerate(spec.into):
-            await self._check_target(
-                sink.name_in(name.namespace), f"/into/{nth}/{sink.target.kind}"
-            )
-
-    async def _check_rows_of_sinks(self, name: ViewName, spec: ViewSpec, plan: ViewPlan) -> None:
-        """Raise ValidationFailed for sinks that do not fit the rows."""
-        columns = {column.name for column in plan.columns}
-        for nth, sink in enumerate(spec.into):
-            if sink.emit is Emit.FINAL and not plan.has_windows:
-                detail = "Only the rows of windows become final, and the query has none"
-                raise ValidationFailed.at(f"/into/{nth}/emit", detail, "conflict")
-            if unknown := sorted(sink.columns - columns):
-                detail = f"The rows have no column '{unknown[0]}'"
-                raise ValidationFailed.at(f"/into/{nth}/when", detail, "not_found")
-
-    async def _check_target(self, target: QueueName | StreamName, pointer: str) -> None:
-        try:
-            if isinstance(target, QueueName):
-                await self._catalog.fresh_queue(target)
-                return
-            stream = await self._catalog.fresh_stream(target)
-        except (QueueNotFound, StreamNotFound) as error:
-            raise ValidationFailed.at(pointer, error.detail, "not_found") from None
-        if stream.is_view:
-            detail = "It is the stream view of a queue; specify the queue"
-            raise ValidationFailed.at(pointer, detail, "not_allowed")
-        if stream.spec.event_times is EventTimes.CLIENT_REQUIRE:
-            detail = "The stream requires event times, which changes of rows do not have"
-            raise ValidationFailed.at(pointer, detail, "conflict")
-
-    async def _check_cycle(self, locked: LockedView, view: View) -> None:
-        """Raise ValidationFailed if views would append to each other's streams for ever."""
-        pending = [sink.stream for sink in view.spec.into if sink.stream]
-        if not pending:
-            return
-        targets = await locked.sinks_of(view.name.namespace)
-        sources = {one.stream for one in view.spec.query.inputs.values()}
-        reached = set[str]()
-        while pending:
-            if (current := pending.pop()) in sources:
-                detail = f"A view of {current!r} would change {current!r} again through its sinks"
-                raise ValidationFailed.at("/into", detail, "conflict")
-            if current not in reached:
-                reached.add(current)
-                pending += targets.get(current, ())
 
     async def _begin(
         self,
@@ -431,35 +358,10 @@ class Views:
             progress=ViewProgress(joined=joined),
         )
 
-    async def _ensure_scan(self, stream: StreamName) -> None:
-        """Submit the scan job of a stream, unless one is open; a maintenance task tries again."""
-        try:
-            await self._jobs.submit(
-                stream.namespace,
-                JobKind.VIEW_SCAN,
-                stream.name,
-                {"stream": stream.name},
-                attempts_max=_SCAN_ATTEMPTS_MAX,
-                take_open=True,
-            )
-        except MillstreamError as error:
-            facts = {"stream": str(stream), "reason": error.detail}
-            logger.warning("view_scan_not_submitted", extra=facts)
 
-    async def _end_scan(self, stream: StreamName) -> None:
-        """Cancel the scan job of a stream without views if it waits: a worker may never take it.
-
-        One that runs ends by itself, or goes on with a view that is put meanwhile.
-        """
-        try:
-            job = await self._jobs.open_of(stream.namespace, JobKind.VIEW_SCAN, stream.name)
-            if job is not None and job.state is JobState.QUEUED:
-                await self._jobs.cancel(job.job_id)
-        except JobRefused:
-            return  # it has ended
-        except MillstreamError as error:
-            facts = {"stream": str(stream), "reason": error.detail}
-            logger.warning("view_scan_not_cancelled", extra=facts)
+async def _check_cycle(locked: LockedView, view: View) -> None:
+    if any(sink.stream for sink in view.spec.into):
+        check_cycle(view, await locked.sinks_of(view.name.namespace))
 
 
 def _stream_of(view: View) -> StreamName:

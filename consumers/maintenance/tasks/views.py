@@ -15,5 +15,5 @@ from storage.domain.presence import LeaseStore
 )
 async def maintain_views(storage: Storage) -> int:
     """Submit missing scan jobs, and delete rows in pieces; return the number of both."""
-    submitted = await storage.views.ensure_scans()
+    submitted = await storage.view_scan_jobs.ensure_all()
     return submitted + await drain(storage.views.sweep)

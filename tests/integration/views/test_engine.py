@@ -191,7 +191,7 @@ async def test_scan_without_worker_ends_with_its_last_view(engines, worker):
     await engines.views.delete(NAME)
 
     assert (await engines.jobs.get(job.job_id)).state is JobState.CANCELLED
-    assert await engines.views.ensure_scans() == 0
+    assert await engines.view_scan_jobs.ensure_all() == 0
 
 
 async def test_scan_that_runs_goes_on_with_the_next_view(engines, worker, view):
@@ -212,21 +212,21 @@ async def test_view_that_is_resumed_while_its_scan_ends_is_scanned(engines, work
     assert await engines.view_scans.revisions(*SCAN[::2]) == []  # so the scan ends
     await engines.views.pause(NAME, paused=False)
 
-    await engines.views.end_scan(worker.claim, {})
+    await engines.view_scan_jobs.end(worker.claim, {})
 
     scan = await engines.jobs.open_of(*SCAN)
     assert scan.job_id != worker.claim.job_id
     await engines.views.pause(NAME, paused=True)
-    await engines.views.end_scan(worker.claim, {})  # as a repetition it changes nothing
+    await engines.view_scan_jobs.end(worker.claim, {})  # as a repetition it changes nothing
     assert await engines.jobs.finish(worker.claim) is JobState.DONE
 
 
 async def test_maintenance_submits_missing_scan(engines, worker, view):
     await engines.jobs.finish(worker.claim)
 
-    assert await engines.views.ensure_scans() == 1
+    assert await engines.view_scan_jobs.ensure_all() == 1
     assert await engines.jobs.open_of(*SCAN)
-    assert await engines.views.ensure_scans() == 0
+    assert await engines.view_scan_jobs.ensure_all() == 0
 
 
 async def test_namespace_with_a_view_is_in_use(engines, worker):
