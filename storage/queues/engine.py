@@ -5,14 +5,12 @@ whole or not at all.
 """
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from math import inf
 
 import attrs
-import msgspec
 
 from storage.archive.trim import HotTrimmer
 from storage.catalog.catalog import Catalog
@@ -43,15 +41,11 @@ from storage.domain.queues.message import (
     check_settlement,
 )
 from storage.domain.queues.queue import (
-    DedupScope,
     Queue,
-    QueueSpec,
     QueueStats,
-    QueueType,
     total,
 )
 from storage.domain.queues.stream_view import view_of
-from storage.domain.requests.token import REPLY_TO
 from storage.domain.streams.idempotence import (
     NO_WATERMARK,
     AppendCounts,
@@ -59,7 +53,6 @@ from storage.domain.streams.idempotence import (
     SequencedBatch,
     lasts_of,
 )
-from storage.domain.trace_context import OF_TRACES, without_context
 from storage.hot_store.errors import LogNotReady, LogProblem
 from storage.hot_store.log_store import LogStore, WatermarkStore
 from storage.hot_store.queues.message_codec import encode_message
@@ -78,6 +71,7 @@ from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor, address_of
 from storage.queues.acknowledge_times import AcknowledgeTimes
 from storage.queues.consumers import QueueConsumers
+from storage.queues.idempotency import fingerprint_of
 from storage.queues.partitions.memory import PartitionMemory
 from storage.queues.partitions.order import PartitionOrder
 from storage.queues.partitions.receive import PartitionReceiver
@@ -145,7 +139,7 @@ class Queues:
         self, messages: Sequence[NewMessage], key: str, queue: Queue
     ) -> Coroutine[None, None, list[SentMessage]]:
         encoded = _encoded(messages, queue)
-        part = SendPart(encoded, key, _fingerprint(messages, encoded, queue.spec) if key else "")
+        part = SendPart(encoded, key, fingerprint_of(messages, encoded, queue.spec) if key else "")
         if queue.partitions:
             return self._partition_sender.send(queue, messages, part, self._send_part)
         return self._send_part(part, queue)
@@ -531,46 +525,6 @@ _ACK = SettleAction.ACK  # has no times and no reason
 _NOTHING = HotReceive([], 0, -1, 0)
 _NEVER_USED = SweepResult(0, 0, False)
 _INVALID = Settled(ErrorCode.RECEIPT_HANDLE_INVALID)
-
-
-_NO_DEFAULTS = {queue_type: QueueSpec(type=queue_type) for queue_type in QueueType}
-
-
-def _fingerprint(
-    messages: Sequence[NewMessage], encoded: Sequence[tuple[bytes, bytes]], spec: QueueSpec
-) -> str:
-    """Return the fingerprint stored with an idempotency key, which identifies the content.
-
-    What the sender gave counts, and not the defaults of the queue, which may change before a retry; nor does trace context, as
-    a retry is made in another span than the first call, nor the token of a request, which has the time of the call.
-    """
-    if _changes_messages(spec) or any(map(_names_call, messages)):
-        encoded = [encode_message(_without_call(one), _NO_DEFAULTS[spec.type]) for one in messages]
-    digest = hashlib.blake2b(digest_size=8)
-    for batch, options in encoded:
-        digest.update(batch)
-        digest.update(options)
-    return digest.hexdigest()
-
-
-def _changes_messages(spec: QueueSpec) -> bool:
-    """Return whether a message is encoded otherwise than in a queue without defaults."""
-    has_scope = spec.dedup_scope is not DedupScope.QUEUE
-    return bool(spec.delay_ms or spec.ttl_ms) or spec.deduplicate_by_content or has_scope
-
-
-_OF_CALLS = OF_TRACES | {REPLY_TO}
-"""Headers that differ between a call and its retry."""
-
-
-def _names_call(message: NewMessage) -> bool:
-    return any(name in _OF_CALLS for name, _, _ in (*message.headers, *message.system))
-
-
-def _without_call(message: NewMessage) -> NewMessage:
-    headers = without_context(message.headers)
-    system = tuple(one for one in message.system if one[0] not in _OF_CALLS)
-    return msgspec.structs.replace(message, headers=headers, system=system)
 
 
 def _encoded(messages: Sequence[NewMessage], queue: Queue) -> list[tuple[bytes, bytes]]:
