@@ -8,6 +8,7 @@ A violation is printed with the command that repeats it, and its history is writ
 
 import argparse
 import hashlib
+import math
 import sys
 import tempfile
 import time
@@ -35,7 +36,7 @@ from tests.simulator.schedule import (
     run_schedule,
 )
 
-_ENDLESS = 1_000_000
+_SECONDS = 60.0
 _COMMAND = "python -m tests.simulator.run"
 MUTATED_S_MAX = 100.0
 """Virtual time of a schedule with a mutation, with which some never end; others end within 25 s, and a fault lasts up to 60 s."""
@@ -144,9 +145,15 @@ def _run(simulation: Simulation, options: argparse.Namespace) -> None:
     """Run schedules, up to the first violation."""
     mutation = MUTATIONS.get(options.mutation)
     profiles = [PROFILES[options.profile]] if options.profile else [*PROFILES.values()]
-    until = time.monotonic() + options.seconds
-    for seed in count(options.seed):
-        if sum(simulation.schedules.values()) >= options.schedules or time.monotonic() >= until:
+    seeds = (
+        count(options.seed)
+        if options.schedules is None
+        else range(options.seed, options.seed + options.schedules)
+    )
+    seconds = options.seconds or (_SECONDS if options.schedules is None else math.inf)
+    until = time.monotonic() + seconds
+    for seed in seeds:
+        if time.monotonic() >= until:
             return
         if mutation is not None:
             ends = simulation.finds(mutation, seed)
@@ -158,8 +165,8 @@ def _run(simulation: Simulation, options: argparse.Namespace) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--schedules", type=int, default=_ENDLESS)
+    parser.add_argument("--seconds", type=float, help=f"{_SECONDS:.0f} without --schedules")
+    parser.add_argument("--schedules", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--profile", choices=PROFILES)
     parser.add_argument("--mutation", choices=MUTATIONS, help="put this fault into the product")

@@ -117,4 +117,5 @@ def test_seed_determines_the_course_of_each_profile(postgres):
     ]
 
     assert [process.returncode for process in processes] == [0, 0], processes
+    assert processes[0].stdout.startswith(f"{len(PROFILES)} schedules")
     assert processes[0].stdout == processes[1].stdout
