@@ -341,10 +341,12 @@ async def change_route(stage: Stage, name: str, topics: Topics, chance: Random) 
 
 
 async def start_in_past(stage: Stage, name: str, topics: Topics, chance: Random) -> None:
-    """Put the route that starts at the earliest message, after some time."""
+    """Put the route that starts at the earliest message, after some time; then do nothing."""
     await stage.pause(chance, LATE_S)
     if stage.goes_on:
         await stage.insist(topics.put_late)
+    while stage.goes_on:
+        await stage.pause(chance)
 
 
 async def remake_route(stage: Stage, name: str, topics: Topics, chance: Random) -> None:
