@@ -1,20 +1,15 @@
-"""The style guide's rules for names, docstrings and catalogues, with a baseline of old violations that may only shrink.
-
-After fixing some, write the baseline again: `.venv/bin/python -m tests.unit.test_language`.
-"""
+"""The style guide's rules for names, docstrings and catalogues."""
 
 import ast
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 from tests.documentation import ROOT
 from tests.unit.test_layout import CATALOGUES
 
-BASELINE = Path(__file__).with_name("language_baseline.json")
 PACKAGES = ("api", "consumers", "pyspark_millstream", "spark_worker", "storage")
 SDK = ROOT / "openapi" / "sdk" / "python" / "millstream_client"
 GENERATED = ("core", "sync")
@@ -189,7 +184,6 @@ def _defined_names(tree: ast.Module) -> Iterator[str]:
                 yield name
 
 
-@cache
 def violations() -> Counter[Violation]:
     """Count the violations of each rule in each file."""
     counts: Counter[Violation] = Counter()
@@ -237,28 +231,8 @@ def _catalogue_imports(file: str, tree: ast.Module) -> Iterator[str]:
                     yield "catalogue-import"
 
 
-def _as_json(counts: Counter[Violation]) -> dict[str, dict[str, int]]:
-    rules: dict[str, dict[str, int]] = defaultdict(dict)
-    for (rule, file), count in sorted(counts.items()):
-        rules[rule][file] = count
-    return rules
-
-
-def test_no_new_violation_of_the_style_guide():
-    baseline = json.loads(BASELINE.read_text())
-
-    grown = {
-        (rule, file): count
-        for (rule, file), count in violations().items()
-        if count > baseline.get(rule, {}).get(file, 0)
-    }
-    assert grown == {}, "docs/internals/style.md has the rules"
-
-
-def test_baseline_shrinks_with_the_violations():
-    assert json.loads(BASELINE.read_text()) == _as_json(violations()), (
-        "fewer than before: write it again"
-    )
+def test_no_violation_of_the_style_guide():
+    assert violations() == {}, "docs/internals/style.md has the rules"
 
 
 CONSTANT = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
@@ -285,7 +259,3 @@ def test_docstrings_cite_existing_constants():
     assert {
         name: file for name, file in cited.items() if name not in used and not FOREIGN.match(name)
     } == {}
-
-
-if __name__ == "__main__":
-    BASELINE.write_text(json.dumps(_as_json(violations()), indent=1) + "\n")
