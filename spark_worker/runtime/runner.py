@@ -51,8 +51,8 @@ STOP_S = (
 )
 REPORT_RETRY_S = 1.0  # between attempts to store the end of a job
 
-_EXPECTED_ERRORS = (JobStopped, PermanentFailure, TransientFailure, MillstreamError)
-"""Expected ends of a handler: the job's failure has the reason, and the log needs no traceback."""
+_EXPECTED_ERRORS = (JobStopped, LeaseLost, PermanentFailure, TransientFailure, MillstreamError)
+"""Expected ends of a handler: the log has the lost lease, or the job its failure, and neither needs a traceback."""
 
 OnEnd = Callable[[JobKind, JobState, float, Mapping[str, int]], object]
 """Called for every attempt that ended: the job's kind and state then, its seconds, and by how much the numbers

@@ -11,7 +11,7 @@ import pytest
 from spark_worker.runtime import task_daemon
 from spark_worker.runtime.job_context import PermanentFailure, TransientFailure
 from storage.domain.errors import StreamNotFound
-from storage.domain.jobs import JobKind, JobPart, JobState
+from storage.domain.jobs import JobKind, JobPart, JobState, LeaseLost
 from tests.acceptance.deployment import all_gone, command_line, descendants
 from tests.conditions import PATIENCE_S, SPARK_S
 from tests.spark.toys import TOYS
@@ -146,12 +146,13 @@ async def test_transient_failure_is_retried_and_permanent_is_not(
 
 
 @pytest.mark.parametrize(
-    ("error", "told"), [(RuntimeError("no luck"), 1), (TransientFailure("Postgres is away"), 0)]
+    ("error", "told"),
+    [(RuntimeError("no luck"), 1), (TransientFailure("Postgres is away"), 0), (LeaseLost(), 0)],
 )
 async def test_only_unexpected_errors_are_logged_with_traceback(
     storage, working, ended, caplog, error, told
 ):
-    """A replay task that met a starting Postgres logged one, as if the worker was at fault."""
+    """A replay that met a starting Postgres logged one, and a job that another worker has taken."""
 
     def fail(work):
         raise error
