@@ -54,7 +54,7 @@ async def test_sends_that_arrive_together_share_a_partition(engines):
         ) as calls:
             sending = [engines.queues.send(WORK, [NewMessage(body)]) for body in BODIES]
             sent = [message for [message] in await asyncio.gather(*sending)]
-        assert calls.call_count <= 2
+        assert calls.call_count < 4  # fewer than partitions; a busy machine needs a third one
         [partition] = {*partitions_of(sent)}
         turns.append(partition)
 
