@@ -15,6 +15,7 @@ SDK = ROOT / "openapi" / "sdk" / "python" / "millstream_client"
 GENERATED = ("core", "sync")
 SUMMARY_MAX = 88
 OPENERS = re.compile(r"(What|Who|Whose|Whom|Where|Whether|How|As|It|The same)\b")
+QUOTED_OPENERS = re.compile(rf"[\"'][\s\\]*{OPENERS.pattern}")
 PICTURES = re.compile(r"(door|shelf|room|place|carrier|keeper|gate|hand|word|fork)s?$")
 PARTICIPLES = re.compile(r"(?!coalescing|logging|rendering|routing|tracing)\w+ing$")
 NOUNS_IN_ING = {
@@ -207,7 +208,10 @@ def violations() -> Counter[Violation]:
         for file in files if len(files) > 1 else ():
             counts["class-name-repeated", file] += 1
     for path in sorted((ROOT / "tests").rglob("*.py")):
-        tree = ast.parse(path.read_text())
+        text = path.read_text()
+        if not QUOTED_OPENERS.search(text):
+            continue  # parsing a file takes a hundred times as long
+        tree = ast.parse(text)
         for rule in (*_docstring_faults(tree), *_attribute_docstring_faults(tree)):
             if rule == "docstring-opener":
                 counts[rule, str(path.relative_to(ROOT))] += 1
