@@ -88,8 +88,9 @@ import-contracts:
 	$(BIN)/lint-imports
 types:
 	$(BIN)/mypy
+# Properties get five examples here, and fifty in make test.
 unit:
-	$(BIN)/pytest -q -m 'not chaos' -n 2 tests/unit
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-quick} $(BIN)/pytest -q -m 'not chaos' -n 2 tests/unit
 
 # A package of Debian's, unless it is there or cannot be had: $(call debian,what says that it is there,the package)
 debian = $(1) || ! command -v apt-get >/dev/null || \
