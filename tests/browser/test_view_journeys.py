@@ -88,13 +88,17 @@ async def test_failing_sink_is_shown_and_an_edit_keeps_it(page: Page, service: S
 
 
 @pytest.mark.usefixtures("view")
-async def test_edit_of_a_join_keeps_both_streams(page: Page, service: Service):
+async def test_edit_of_a_join_keeps_both_streams_and_the_view(page: Page, service: Service):
     storage, name = service.storage, ViewName("orders-paid")
     joined = ViewInput(
         stream="people", columns="plan string", event_time="", watermark_ms=5_000, idle_ms=7_000
     )
     inputs = {"c": ViewInput(stream=STREAM.name, columns="page string"), "p": joined}
-    query = ViewQuery(sql="select page, count(*) as n from c group by page", inputs=inputs)
+    query = ViewQuery(
+        sql="select page, count(*) as n from c group by page",
+        inputs=inputs,
+        tables={"t": ViewTable(view=VIEW.name, columns="page string, visits bigint")},
+    )
     await storage.views.put(name, ViewSpec(query=query))
     await page.goto("/ui/views")
     await expect(page.locator("#v-orders-paid").get_by_role("link")).to_have_text(
@@ -102,8 +106,9 @@ async def test_edit_of_a_join_keeps_both_streams(page: Page, service: Service):
     )
     await page.goto("/ui/views/orders-paid")
     settings = page.locator("dl", has_text="Joined with")
-    await expect(settings).to_contain_text("people, as p")
+    await expect(settings).to_contain_text("Joined with ppeople")
     await expect(settings).to_contain_text("A record of p waits")
+    await expect(settings).to_contain_text("View tvisits")
     faults = await faults_of_looks(page, "journey-view-join")
     await press(page, "Edit…")
     await page.locator("dialog[open] [name=keep_seconds]").fill("2d")
