@@ -106,9 +106,11 @@ async def test_edit_of_a_join_keeps_both_streams_and_the_view(page: Page, servic
     )
     await page.goto("/ui/views/orders-paid")
     settings = page.locator("dl", has_text="Joined with")
-    await expect(settings).to_contain_text("Joined with ppeople")
     await expect(settings).to_contain_text("A record of p waits")
-    await expect(settings).to_contain_text("View tvisits")
+    for label, name_of_target in {"Joined with p": "people", "View t": VIEW.name}.items():
+        link = page.locator(f"dt:text-is('{label}') + dd a")
+        await expect(link).to_have_text(name_of_target)
+        await expect(link).to_have_css("text-decoration-line", "underline")
     faults = await faults_of_looks(page, "journey-view-join")
     await press(page, "Edit…")
     await page.locator("dialog[open] [name=keep_seconds]").fill("2d")
