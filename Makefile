@@ -80,6 +80,8 @@ check: install-dev
 	@$(MAKE) --no-print-directory -j4 --output-sync $(LINTERS) unit
 
 $(LINTERS) unit unit-changed: install-dev
+# Five examples of each property; make test has fifty.
+unit unit-changed: export HYPOTHESIS_PROFILE ?= quick
 format-check:
 	$(BIN)/ruff format --check .
 ruff-check:
@@ -88,9 +90,8 @@ import-contracts:
 	$(BIN)/lint-imports
 types:
 	$(BIN)/mypy
-# Properties get five examples here, and fifty in make test.
 unit:
-	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-quick} $(BIN)/pytest -q -m 'not chaos' -n 2 tests/unit
+	$(BIN)/pytest -q -m 'not chaos' -n 2 tests/unit
 
 # A package of Debian's, unless it is there or cannot be had: $(call debian,what says that it is there,the package)
 debian = $(1) || ! command -v apt-get >/dev/null || \
