@@ -5,8 +5,6 @@ import pytest
 pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)  # nothing uses it
 
 TASK = "Lost task 3.0 in stage 11.0 (TID 17) (192.0.2.2 executor driver)"
-
-
 VERDICTS = {
     f"{TASK}: TaskKilled (Stage cancelled: Job 11 cancelled part of cancelled job group a-1": "DENY",
     "Incomplete task interrupted: Attempting to kill Python Worker - task 0.0 (TID 0)": "DENY",
@@ -21,7 +19,7 @@ VERDICTS = {
     VERDICTS.items(),
     ids=["killed", "interrupted", "failed", "lost", "aborted"],
 )
-async def test_tasks_of_cancelled_jobs_are_not_warned_of(sparks, message, verdict):
+async def test_warnings_of_cancelled_tasks_alone_are_left_out(sparks, message, verdict):
     jvm = (await sparks.get())._jvm.org.apache.logging.log4j
     config = jvm.LogManager.getContext(False).getConfiguration()
     event = (
